@@ -1,0 +1,10 @@
+"""What a learner of "Attention by Hand" imports: checks, and things to look at.
+
+There is no formula in here: `check` compares answers with recorded ones, and speaks.
+"""
+
+from .check import CheckFailed, check
+from .look import show_matrix, show_plot
+
+__all__ = ["CheckFailed", "check", "show_matrix", "show_plot"]
+__version__ = "0.1.0"

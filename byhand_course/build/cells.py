@@ -1,0 +1,96 @@
+"""Notebook cells for exercises: the stub with its solution between nbgrader's markers, the check.
+
+In `source/` a cell holds the solution between `### BEGIN SOLUTION` and `### END SOLUTION`; nbgrader
+replaces that region by the stub when it releases. A value's own stub stands behind the marker
+(`### BEGIN SOLUTION: guess = ...`), and `stubs.ClearToStub` puts it in place.
+"""
+
+import ast
+import inspect
+import textwrap
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from byhand_course.lessons import ByHand, Exercise, FreeAnswer, Prediction, Task
+
+BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
+
+
+def solution_source(task: Task) -> str:
+    """The text of an exercise's cell in `source/`."""
+    if isinstance(task, Exercise):
+        return function_source(task.solution)
+    if isinstance(task, FreeAnswer):
+        return f"{BEGIN}\n{task.model_answer.strip()}\n{END}"
+    assert isinstance(task, (ByHand, Prediction))
+    stub = f"{task.variable} = ...  # {task.form}"
+    return f"{BEGIN}: {stub}\n{task.variable} = {literal(task.answer)}\n{END}"
+
+
+def function_source(function: Callable) -> str:
+    """A reference function with its body between the markers; signature and docstring stay."""
+    text = textwrap.dedent(inspect.getsource(function))
+    definition = ast.parse(text).body[0]
+    assert isinstance(definition, ast.FunctionDef)
+    docstring_end = definition.body[0].end_lineno
+    lines = text.rstrip().splitlines()
+    head, body = lines[:docstring_end], lines[docstring_end:]
+    return "\n".join([*head, f"    {BEGIN}", *body, f"    {END}"])
+
+
+def literal(answer: object) -> str:
+    """A value as a learner would type it."""
+    if isinstance(answer, (np.ndarray, tuple, list)):
+        entries = [literal(entry) for entry in list(answer)]
+        if isinstance(answer, tuple):
+            return f"({', '.join(entries)}{',' if len(entries) == 1 else ''})"
+        return f"[{', '.join(entries)}]"
+    plain = answer.item() if isinstance(answer, np.generic) else answer
+    return repr(round(plain, 6) if isinstance(plain, float) else plain)
+
+
+def check_source(task: Task) -> str:
+    """The one line of an exercise's check cell."""
+    if isinstance(task, Exercise):
+        return f"check({task.variable})"
+    return f"check({task.variable}={task.variable})"
+
+
+def answer_metadata(task: Task) -> dict[str, Any]:
+    """nbgrader's metadata (schema 3) of the cell that a learner fills in."""
+    if isinstance(task, FreeAnswer):
+        return _metadata(task.name, grade=True, solution=True, points=task.points)
+    return _metadata(task.name, grade=False, solution=True)
+
+
+def check_metadata(task: Task) -> dict[str, Any]:
+    """nbgrader's metadata (schema 3) of the locked cell that carries the points."""
+    return _metadata(f"check-{task.name}", grade=True, solution=False, points=total_points(task))
+
+
+def total_points(task: Task) -> float:
+    """The points of all parts of an exercise."""
+    points = getattr(task, "points", 0)
+    total = sum(points) if isinstance(points, tuple) else points
+    return int(total) if total == int(total) else total
+
+
+def _metadata(
+    grade_id: str, grade: bool, solution: bool, points: float | None = None
+) -> dict[str, Any]:
+    metadata = {
+        "grade": grade,
+        "grade_id": grade_id,
+        "locked": not solution,
+        "schema_version": 3,
+        "solution": solution,
+        "task": False,
+    }
+    return metadata if points is None else {**metadata, "points": total_of(points)}
+
+
+def total_of(points: float) -> float:
+    """A whole number of points as an int, so that it prints as one."""
+    return int(points) if points == int(points) else points

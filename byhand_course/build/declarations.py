@@ -1,0 +1,104 @@
+"""Exercises held to each other: names, points, hints, and mistakes that can be told apart."""
+
+from byhand.compare import answers_agree, judge_function
+from byhand.probe import FunctionProbe
+from byhand_course.lessons import (
+    BrokenExercise,
+    BrokenLesson,
+    Exercise,
+    FreeAnswer,
+    Lesson,
+    Prediction,
+    Task,
+    folder_of,
+    probe_of,
+)
+
+
+def hold_declarations(lessons: tuple[Lesson, ...]) -> None:
+    """Hold every declaration to the rules.
+
+    Raises:
+        BrokenLesson: at the first one that breaks them.
+    """
+    owners: dict[str, Lesson] = {}
+    for lesson in lessons:
+        for task in lesson.exercises:
+            if task.name in owners:
+                other = folder_of(owners[task.name]).name
+                raise _broken(
+                    lesson, task, f"the name {task.name!r} is taken by {other}; rename it"
+                )
+            owners[task.name] = lesson
+            says = _fault(task)
+            if says:
+                raise _broken(lesson, task, says)
+
+
+def _fault(task: Task) -> str | None:
+    """What is wrong with one declaration, or None."""
+    if task.minutes < 1:
+        return "minutes must be at least 1"
+    if isinstance(task, Exercise):
+        return _function_fault(task)
+    if isinstance(task, FreeAnswer):
+        best = max((points for points, _ in task.rubric), default=0)
+        if best != task.points:
+            return f"points do not add up: the rubric's best level gives {best}, not {task.points}"
+    if isinstance(task, Prediction) and task.options and task.answer not in task.options:
+        return f"the answer {task.answer!r} is not one of the options"
+    return None
+
+
+def _function_fault(task: Exercise) -> str | None:
+    if task.solution.__name__ != task.variable:
+        return f"named {task.name!r}, but its solution is {task.solution.__name__}; use one name"
+    if len(task.points) != len(task.returns):
+        return (
+            f"points do not add up: {len(task.points)} numbers of points "
+            f"for {len(task.returns)} parts ({', '.join(task.returns)})"
+        )
+    if min(task.points) <= 0:
+        return "points must be positive"
+    names = [mistake.name for mistake in task.mistakes]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    return f'two mistakes are called "{twice}"; rename one' if twice else None
+
+
+def recorded(lesson: Lesson, task: Task) -> FunctionProbe | object:
+    """The probe of an exercise whose mistakes are each wrong, and each different.
+
+    Raises:
+        BrokenLesson: if one is right on all inputs, or two answer alike on all of them.
+    """
+    try:
+        probe = probe_of(task, lesson.number)
+    except BrokenExercise as error:
+        raise BrokenLesson(folder_of(lesson) / "exercises.py", error.about, str(error)) from error
+    if isinstance(probe, FunctionProbe):
+        _tell_apart(lesson, task, probe)
+    return probe
+
+
+def _tell_apart(lesson: Lesson, task: Task, probe: FunctionProbe) -> None:
+    seen: list[str] = []
+    for name in probe.says:
+        answers = [case.mistaken[name] for case in probe.cases]
+        if judge_function(probe, answers).passed:
+            raise _broken(
+                lesson,
+                task,
+                f'mistake "{name}" is right on all inputs; add one that shows it',
+                name,
+            )
+        for other in seen:
+            others = [case.mistaken[other] for case in probe.cases]
+            if all(answers_agree(probe, a, b) for a, b in zip(answers, others, strict=True)):
+                says = f'mistakes "{other}" and "{name}" answer alike on all inputs'
+                raise _broken(lesson, task, f"{says}; add an input or merge them", name)
+        seen.append(name)
+
+
+def _broken(lesson: Lesson, task: Task, says: str, about: str | None = None) -> BrokenLesson:
+    file = folder_of(lesson) / "exercises.py"
+    return BrokenLesson(file, f'"{about or task.name}"', f"{task.name}: {says}")

@@ -1,0 +1,222 @@
+"""The course maker's commands: each parses, calls one function, and prints."""
+
+import json
+import re
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+
+from byhand_course.errors import Refused
+
+if TYPE_CHECKING:
+    from nbgrader.apps import NbGraderAPI
+
+app = typer.Typer(
+    help="Build, release and grade the course.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+out = Console(highlight=False, soft_wrap=True)
+err = Console(stderr=True, highlight=False, soft_wrap=True)
+
+Root = Annotated[Path, typer.Option("--root", help="The course folder.", file_okay=False)]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for a script to read.")]
+NoSandbox = Annotated[
+    bool, typer.Option("--no-sandbox", help="Run learners' code with your own rights.")
+]
+
+
+@app.callback()
+def main() -> None:
+    """Attention by Hand, for those who make and run the course."""
+
+
+@app.command()
+def build(
+    check: Annotated[bool, typer.Option("--check", help="Only say what is out of date.")] = False,
+    root: Root = Path(),
+) -> None:
+    """Cut source, release, solutions and probes from the reference and the lessons."""
+    from byhand_course.build import build as build_course
+    from byhand_course.build import find_stale
+
+    stale = find_stale(root) if check else build_course(root)
+    for found in stale:
+        out.print(f"{found.path}: {found.why}{'' if check else ', renewed'}", markup=False)
+    if check and stale:
+        raise Refused("Renew them with: byhand-course build")
+    out.print("All generated files are up to date.")
+
+
+@app.command()
+def exercises(as_json: AsJson = False) -> None:
+    """List every exercise: name, lesson, kind, points, minutes, known mistakes."""
+    from byhand_course.lessons.catalogue import catalogue
+
+    rows = catalogue()
+    if as_json:
+        print_json(rows)
+        return
+    table = Table("lesson", "exercise", "kind", "points", "minutes", "mistakes", box=None)
+    for row in rows:
+        names = ", ".join(row["mistakes"])
+        cells = row["lesson"], row["name"], row["kind"], row["points"], row["minutes"], names
+        table.add_row(*map(str, cells))
+    out.print(table)
+
+
+@app.command()
+def judge(
+    exercise: str,
+    file: Annotated[str, typer.Argument(help="FILE.py, or FILE.py:FUNCTION")],
+    as_json: AsJson = False,
+) -> None:
+    """Try any function against an exercise, hidden inputs included. FILE.py is run as it is."""
+    from byhand.render import to_text
+    from byhand_course.grading.trial import try_file
+    from byhand_course.lessons import find_exercise
+
+    path, _, name = file.rpartition(":") if re.search(r"\.py:\w+$", file) else (file, "", "")
+    lesson, task = find_exercise(exercise)
+    verdict = try_file(lesson, task, Path(path), name)
+    if as_json:
+        print_json(
+            {
+                "exercise": verdict.exercise,
+                "passed": verdict.passed,
+                "score": verdict.score,
+                "points": verdict.points,
+                "parts": verdict.parts,
+                "mistake": verdict.mistake,
+                "relation": verdict.relation,
+                "says": to_text(verdict),
+            }
+        )
+    else:
+        out.print(to_text(verdict), markup=False)
+        parts = ", ".join(f"{part} {'✓' if ok else '✗'}" for part, ok in verdict.parts.items())
+        named = f"mistake {verdict.mistake}, relation {verdict.relation}"
+        out.print(f"\n{verdict.score:g} of {verdict.points:g} points ({parts}); {named}")
+    if not verdict.passed:
+        raise typer.Exit(1)
+
+
+@app.command()
+def grade(
+    assignment: str,
+    student: Annotated[list[str] | None, typer.Option(help="Only this one; repeatable.")] = None,
+    no_sandbox: NoSandbox = False,
+    as_json: AsJson = False,
+    root: Root = Path(),
+) -> None:
+    """Grade what was handed in below submitted/ against the hidden reference."""
+    from byhand_course.grading.course import open_course
+    from byhand_course.grading.grade import grade as grade_all
+    from byhand_course.grading.grade import submitted
+    from byhand_course.grading.preprocessor import NO_SANDBOX
+
+    if not no_sandbox:
+        raise Refused(NO_SANDBOX + "--no-sandbox")
+    api = open_course(root, no_sandbox=True)
+    students = submitted(api, assignment)
+    unknown = sorted(set(student or ()) - set(students))
+    if unknown:
+        raise Refused(f"Nothing was handed in by {', '.join(unknown)} for {assignment}.")
+    if not students:
+        raise Refused(
+            f"Nothing was handed in: submitted/STUDENT/{assignment}/ holds the notebooks."
+        )
+    steps = grade_all(api, assignment, student or students)
+    graded = list(track(steps, total=len(student or students), console=err, description="Grading"))
+    if as_json:
+        print_json([asdict(found) for found in graded])
+    for found in graded:
+        if found.failure:
+            err.print(f"{found.student} was not judged: {found.failure}", markup=False)
+    if not as_json:
+        print_report(api, assignment)
+    if any(found.failure for found in graded):
+        raise typer.Exit(1)
+
+
+@app.command()
+def report(assignment: str, as_json: AsJson = False, root: Root = Path()) -> None:
+    """Show the grades of a class, notebook by notebook."""
+    from byhand_course.grading.course import open_course
+    from byhand_course.grading.report import class_report
+
+    api = open_course(root)
+    if as_json:
+        print_json([asdict(row) for row in class_report(api, assignment)])
+    else:
+        print_report(api, assignment)
+
+
+@app.command()
+def feedback(assignment: str, root: Root = Path()) -> None:
+    """Write the feedback pages of all graded submissions below feedback/."""
+    from byhand_course.grading.course import ensure_assignment, last_line, open_course
+
+    api = open_course(root)
+    ensure_assignment(api, assignment)
+    with err.status("Writing feedback pages"):
+        result = api.generate_feedback(assignment, force=True)
+    if not result["success"]:
+        raise Refused(f"No feedback: {last_line(result.get('error') or result.get('log') or '')}")
+    pages = sorted((root / "feedback").glob(f"*/{assignment}/*.html"))
+    out.print(f"{len(pages)} pages below {root / 'feedback'}", markup=False)
+
+
+@app.command()
+def demo(
+    folder: Annotated[Path, typer.Option(help="A new folder for the sample course.")],
+    assignment: str = "week1_maths",
+    root: Root = Path(),
+) -> None:
+    """Hand in a small sample class, grade it (without a sandbox), and show the result."""
+    from byhand_course.grading.sample_class import make_course
+
+    make_course(root, folder, assignment)
+    grade(assignment, no_sandbox=True, root=folder)
+    feedback(assignment, root=folder)
+
+
+def print_report(api: "NbGraderAPI", assignment: str) -> None:
+    """The class as a table."""
+    from byhand_course.grading.report import class_report
+
+    rows = class_report(api, assignment)
+    notebooks = sorted({name for row in rows for name in row.notebooks})
+    table = Table("student", *notebooks, "score", "of", "awaiting a reader", title=assignment)
+    for column in table.columns[1:]:
+        column.justify = "right"
+    for row in rows:
+        points = [f"{row.notebooks.get(name, 0):g}" for name in notebooks]
+        total = f"{row.score:g}", f"{row.max_score:g}", f"{row.waiting:g}"
+        table.add_row(row.student, *points, *total)
+    out.print(table)
+
+
+def print_json(value: object) -> None:
+    """JSON for a script, and nothing else, on the output."""
+    print(json.dumps(value, indent=1, ensure_ascii=False))
+
+
+def run() -> None:
+    """The entry point: whatever a person's input causes ends in one sentence and status 1."""
+    try:
+        app()
+    except Refused as refused:
+        err.print(str(refused), markup=False)
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    run()

@@ -1,0 +1,34 @@
+"""Lessons: prose, exercises and mistakes; everything that a teacher edits."""
+
+from .broken import BrokenLesson
+from .cases import BrokenExercise, hidden_cases, mistaken_function, probe_of
+from .exercise import (
+    ByHand,
+    Exercise,
+    FreeAnswer,
+    Lesson,
+    Mistake,
+    Prediction,
+    Slip,
+    Task,
+)
+from .shelf import find_exercise, folder_of, load_lessons
+
+__all__ = [
+    "BrokenExercise",
+    "BrokenLesson",
+    "ByHand",
+    "Exercise",
+    "FreeAnswer",
+    "Lesson",
+    "Mistake",
+    "Prediction",
+    "Slip",
+    "Task",
+    "find_exercise",
+    "folder_of",
+    "hidden_cases",
+    "load_lessons",
+    "mistaken_function",
+    "probe_of",
+]

@@ -1,0 +1,150 @@
+"""Questions to a function, and what the reference and each known mistake answer to them."""
+
+import inspect
+import linecache
+import zlib
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from byhand.ask import Answer, ask
+from byhand.probe import Case, FunctionProbe, Told, ValueProbe, digest
+from byhand.values import canonical
+
+from .exercise import ByHand, Exercise, FreeAnswer, Mistake, Prediction, Task
+
+PUBLIC_SEED = 1706_03762
+HIDDEN_REPEATS = 2  # how often hidden grading draws from each generator of inputs
+
+
+class BrokenExercise(ValueError):
+    """An exercise contradicts itself or the reference.
+
+    Attributes:
+        about: text to be found in exercises.py, to tell the line.
+    """
+
+    def __init__(self, says: str, about: str) -> None:
+        super().__init__(says)
+        self.about = about
+
+
+def probe_of(exercise: Task, lesson: int) -> Told:
+    """What learners get of an exercise: recorded answers and sentences, no formula.
+
+    Raises:
+        BrokenExercise: if a mistake's text is not in the reference exactly once, or the reference
+            itself fails on the inputs.
+    """
+    told: dict[str, Any] = {
+        "name": exercise.name,
+        "lesson": lesson,
+        "objective": exercise.objective,
+        "minutes": exercise.minutes,
+        "hints": exercise.hints,
+    }
+    if isinstance(exercise, Exercise):
+        return FunctionProbe(
+            **told,
+            kind="function",
+            points=exercise.points,
+            says={mistake.name: mistake.says for mistake in exercise.mistakes},
+            arguments=tuple(inspect.signature(exercise.solution).parameters),
+            returns=exercise.returns,
+            tolerance=exercise.tolerance,
+            cases=cases(exercise, (PUBLIC_SEED,), public=True),
+        )
+    if isinstance(exercise, FreeAnswer):
+        return Told(**told, kind="free answer", points=(exercise.points,), says={})
+    if isinstance(exercise, (ByHand, Prediction)):
+        return _value_probe(exercise, told)
+    raise TypeError(f"{exercise.name} is of no known kind of exercise")
+
+
+def hidden_cases(exercise: Exercise, seed: int) -> tuple[Case, ...]:
+    """Questions that no learner has seen, the same for the same seed on any machine."""
+    return tuple(
+        case
+        for repeat in range(HIDDEN_REPEATS)
+        for case in cases(exercise, (seed, zlib.crc32(exercise.name.encode()), repeat), False)
+    )
+
+
+def cases(exercise: Exercise, seed: tuple[int, ...], public: bool) -> tuple[Case, ...]:
+    """One question from each generator of inputs, with all answers to it."""
+    return tuple(
+        _case(exercise, generate.__name__.replace("_", " "), generate(rng), public)
+        for place, generate in enumerate(exercise.inputs)
+        for rng in [np.random.default_rng([*seed, place])]
+    )
+
+
+def _case(exercise: Exercise, label: str, inputs: tuple, public: bool) -> Case:
+    expected = ask(exercise.solution, inputs)
+    if expected.raised or expected.changed:
+        found = expected.raised or "a change of its arguments"
+        raise BrokenExercise(
+            f"the reference answers {label} of {exercise.name} with {found} {expected.message}; "
+            "give it inputs that it takes",
+            about=label.replace(" ", "_"),
+        )
+    mistaken = {
+        mistake.name: _outcome(ask(mistaken_function(exercise.solution, mistake), inputs))
+        for mistake in exercise.mistakes
+    }
+    return Case(label, inputs, expected.value, mistaken, public)
+
+
+def _outcome(answer: Answer) -> Answer:
+    """An answer without the words and lines of an exception, which a learner's will not share."""
+    return Answer(value=answer.value, raised=answer.raised, changed=answer.changed)
+
+
+@cache
+def mistaken_function(solution: Callable, mistake: Mistake) -> Callable:
+    """The reference function with the mistake's text swapped.
+
+    Raises:
+        BrokenExercise: if that text does not stand in the function exactly once.
+    """
+    text = inspect.getsource(solution)
+    found = text.count(mistake.swap)
+    if found != 1:
+        where = "is not in" if not found else f"stands {found} times in"
+        raise BrokenExercise(
+            f'mistake "{mistake.name}" swaps text that {where} {solution.__name__}; '
+            "quote the line as it now stands",
+            about=f'"{mistake.name}"',
+        )
+    wrong_text = text.replace(mistake.swap, mistake.into)
+    file = f"<{solution.__name__} with {mistake.name}>"
+    linecache.cache[file] = (len(wrong_text), None, wrong_text.splitlines(True), file)
+    namespace = dict(solution.__globals__)
+    exec(compile(wrong_text, file, "exec"), namespace)  # our own text, from our own files
+    return namespace[solution.__name__]
+
+
+def _value_probe(exercise: ByHand | Prediction, told: dict[str, Any]) -> ValueProbe:
+    kind = "value" if isinstance(exercise, ByHand) else "choice" if exercise.options else "shape"
+    tolerance = exercise.tolerance if isinstance(exercise, ByHand) else 0.0
+    return ValueProbe(
+        **told,
+        kind=kind,
+        points=(exercise.points,),
+        says={slip.name: slip.says for slip in exercise.slips},
+        form=exercise.form,
+        options=exercise.options if isinstance(exercise, Prediction) else (),
+        tolerance=tolerance,
+        shape=np.shape(exercise.answer),  # type: ignore[arg-type]
+        digests=_digests(exercise.name, exercise.answer, tolerance),
+        mistaken={s.name: _digests(exercise.name, s.answer, tolerance) for s in exercise.slips},
+    )
+
+
+def _digests(name: str, answer: object, tolerance: float) -> tuple[str, ...]:
+    entries = np.asarray(answer, dtype=object).ravel().tolist()
+    return tuple(
+        digest(name, place, canonical(entry, tolerance)) for place, entry in enumerate(entries)
+    )
