@@ -66,8 +66,8 @@ def exercises(as_json: AsJson = False) -> None:
         return
     table = Table("lesson", "exercise", "kind", "points", "minutes", "mistakes", box=None)
     for row in rows:
-        names = ", ".join(row["mistakes"])
-        cells = row["lesson"], row["name"], row["kind"], row["points"], row["minutes"], names
+        known = len(row["mistakes"])
+        cells = row["lesson"], row["name"], row["kind"], row["points"], row["minutes"], known
         table.add_row(*map(str, cells))
     out.print(table)
 
@@ -130,11 +130,10 @@ def grade(
     if unknown:
         raise Refused(f"Nothing was handed in by {', '.join(unknown)} for {assignment}.")
     if not students:
-        raise Refused(
-            f"Nothing was handed in: submitted/STUDENT/{assignment}/ holds the notebooks."
-        )
-    steps = grade_all(api, assignment, student or students)
-    graded = list(track(steps, total=len(student or students), console=err, description="Grading"))
+        raise Refused(f"Nothing was handed in: put notebooks into submitted/NAME/{assignment}/.")
+    chosen = student or students
+    steps = grade_all(api, assignment, chosen)
+    graded = list(track(steps, "Grading", total=len(chosen), console=err))
     if as_json:
         print_json([asdict(found) for found in graded])
     for found in graded:

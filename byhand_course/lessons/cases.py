@@ -137,7 +137,7 @@ def _value_probe(exercise: ByHand | Prediction, told: dict[str, Any]) -> ValuePr
         form=exercise.form,
         options=exercise.options if isinstance(exercise, Prediction) else (),
         tolerance=tolerance,
-        shape=np.shape(exercise.answer),  # type: ignore[arg-type]
+        shape=np.asarray(exercise.answer, dtype=object).shape,
         digests=_digests(exercise.name, exercise.answer, tolerance),
         mistaken={s.name: _digests(exercise.name, s.answer, tolerance) for s in exercise.slips},
     )

@@ -1,0 +1,611 @@
+"""The grading engine: runs a learner's notebook in a process apart, and asks its functions.
+
+    with Engine() as engine, engine.open(cells) as notebook:
+        notebook.outcomes                      # one for each cell
+        notebook.ask("softmax", (scores,))     # an Answer, as `byhand.ask` gives
+
+The processes are those of inside.py. Whatever they send is checked here before anyone sees it, and
+whatever they do costs only themselves: a cell or a question that hangs, dies or talks nonsense is
+noted, its process is killed, and a new one takes the notebook's other cells.
+"""
+
+import builtins
+import contextlib
+import json
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType, TracebackType
+from typing import Self
+
+import numpy as np
+
+import byhand
+from byhand.ask import Answer
+from byhand.tree import NotATree, flatten, unflatten
+
+from .frames import Gone, Hostile, pack, read_json, read_outputs, receive, send
+
+INSIDE = Path(__file__).with_name("inside.py")
+NOTHING_SERVED: Mapping[str, Callable] = MappingProxyType({})
+FAILURES = {
+    TimeoutError: "timeout",
+    Gone: "died",
+    Hostile: "unreadable",
+    NotATree: "unreadable",
+}
+EXCEPTION_NAMES = frozenset({"LinAlgError", "AxisError"}) | {
+    name
+    for name, kind in vars(builtins).items()
+    if isinstance(kind, type) and issubclass(kind, BaseException)
+}
+
+
+class EngineError(RuntimeError):
+    """The engine itself cannot work; no learner is to blame, and nothing is judged."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What one notebook may use.
+
+    Attributes:
+        cell_timeout_s: for each cell.
+        question_timeout_s: for each question, with all the calls that it makes back to the grader.
+        notebook_timeout_s: for all cells and questions together, every new start included.
+        memory_bytes: address space of each process.
+        file_bytes: length of each file it writes.
+        open_files: descriptors of each process.
+        processes: how many processes its user may have, or None. The kernel counts all of the
+            user's processes on the machine, so a number makes sense only for a user of its own.
+        text_chars: text in the outputs of one cell.
+        picture_chars: pictures in the outputs of one cell, in base64.
+        served_calls: calls back to the grader in one question.
+        served_size: the longest axis of an array, and the largest whole number, that a call back
+            may hold. A grader's function may build T by T arrays of them.
+        served_elements: elements of an array that a call back may hold.
+    """
+
+    cell_timeout_s: float = 10.0
+    question_timeout_s: float = 5.0
+    notebook_timeout_s: float = 120.0
+    memory_bytes: int = 2 << 30
+    file_bytes: int = 16 << 20
+    open_files: int = 256
+    processes: int | None = None
+    text_chars: int = 64 << 10
+    picture_chars: int = 1 << 20
+    served_calls: int = 10_000
+    served_size: int = 4096
+    served_elements: int = 1 << 17
+
+    def inside(self) -> dict[str, int | None]:
+        """What the learner's process is told, to keep to by itself."""
+        return {
+            "memory_bytes": self.memory_bytes,
+            "cpu_s": int(self.notebook_timeout_s) + 1,
+            "file_bytes": self.file_bytes,
+            "open_files": self.open_files,
+            "processes": self.processes,
+            "text_chars": self.text_chars,
+            "picture_chars": self.picture_chars,
+        }
+
+
+@dataclass(frozen=True)
+class CellOutcome:
+    """What one cell came to.
+
+    Attributes:
+        outputs: as nbformat 4 writes them; none if there was a failure.
+        ok: whether it ran to its end and raised nothing.
+        failure: why there is no outcome: "timeout", "died", "unreadable" (its process sent
+            something that is no outcome), "skipped" (the notebook's time was up), or None.
+    """
+
+    outputs: list[dict]
+    ok: bool
+    failure: str | None = None
+
+
+class Engine:
+    """Opens notebooks, one after another or several at once, from one warm process.
+
+    Args:
+        limits: what each notebook may use.
+    """
+
+    def __init__(self, limits: Limits | None = None) -> None:
+        self.limits = limits or Limits()
+        self._parent: _WarmParent | None = None
+        self._notebooks: set[Notebook] = set()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def open(self, cells: Sequence[str]) -> "Notebook":
+        """Run a notebook's cells, each on its own: one that raises does not stop the next.
+
+        Raises:
+            EngineError: if no process can be started.
+        """
+        self._warm_parent()  # its second is not the notebook's
+        notebook = Notebook(self, cells)
+        self._notebooks.add(notebook)
+        try:
+            notebook.run()
+        except BaseException:
+            notebook.close()
+            raise
+        return notebook
+
+    def close(self) -> None:
+        """End all that was started and remove what it left behind."""
+        for notebook in list(self._notebooks):
+            notebook.close()
+        self._drop_parent()
+
+    def fork(self) -> "_Process":
+        """A fresh process for a notebook; if the warm parent has died, from a new one."""
+        for _ in range(2):
+            try:
+                return self._warm_parent().fork(self.limits)
+            except Gone:
+                self._drop_parent()
+        raise EngineError("a notebook's process could not be started, nor in a new warm parent")
+
+    def end(self, process: "_Process") -> None:
+        """Kill a notebook's process with all it started."""
+        try:
+            process.end()
+        except Gone:
+            self._drop_parent()  # dead or hung: its forks die with it
+
+    def forget(self, notebook: "Notebook") -> None:
+        """Let go of a notebook that was closed."""
+        self._notebooks.discard(notebook)
+
+    def _warm_parent(self) -> "_WarmParent":
+        if self._parent is None:
+            self._parent = _WarmParent()
+        return self._parent
+
+    def _drop_parent(self) -> None:
+        if self._parent is not None:
+            self._parent.close()
+            self._parent = None
+
+
+class Notebook:
+    """A learner's notebook after its cells have run; ask its functions, read its names.
+
+    Attributes:
+        outcomes: one for each cell.
+    """
+
+    def __init__(self, engine: Engine, cells: Sequence[str]) -> None:
+        self._engine = engine
+        self._cells = tuple(cells)
+        self._most_lines = max((cell.count("\n") + 1 for cell in cells), default=0)
+        self._budget = _Budget(engine.limits.notebook_timeout_s)
+        self._lost: set[int] = set()  # cells that cost a process, and are not run again
+        self._process: _Process | None = None
+        self._used = False  # whether that process has been asked anything
+        self._closed = False
+        self.outcomes: list[CellOutcome] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Kill its process."""
+        self._kill()
+        self._closed = True
+        self._engine.forget(self)
+
+    def run(self) -> None:
+        """Run all cells, and keep their outcomes."""
+        self.outcomes = self._run_cells()
+
+    def ask(
+        self, function: str, inputs: tuple, serve: Mapping[str, Callable] = NOTHING_SERVED
+    ) -> Answer:
+        """Call one of the notebook's functions on copies of inputs, in a fork that is forgotten.
+
+        Args:
+            function: its name.
+            inputs: anything that `byhand.tree.flatten` can write.
+            serve: functions that are answered here, whatever the notebook has under their names.
+
+        Returns:
+            the answer, its message empty. Its failure is "missing" if the notebook has no such
+            function, "timeout", "died", "unreadable", or None.
+        """
+        arrays: list[np.ndarray] = []
+        message = {
+            "op": "ask",
+            "name": function,
+            "inputs": flatten(tuple(inputs), arrays),
+            "serve": sorted(serve),
+        }
+        return self._question(message, arrays, serve, len(inputs))
+
+    def read(self, name: str) -> Answer:
+        """The value that the notebook has under a name, as an answer like those of `ask`."""
+        return self._question({"op": "read", "name": name}, [], NOTHING_SERVED, 0)
+
+    def _question(
+        self, message: dict, arrays: list[np.ndarray], serve: Mapping[str, Callable], inputs: int
+    ) -> Answer:
+        if self._closed:
+            raise ValueError("this notebook is closed")
+        frame, was_used = pack(message, arrays), self._used
+        answer = self._try(frame, serve, inputs)
+        if answer.failure == "died" and was_used:
+            answer = self._try(frame, serve, inputs)  # an earlier question may have killed it
+        return answer
+
+    def _try(self, frame: bytes, serve: Mapping[str, Callable], inputs: int) -> Answer:
+        """Ask the process at hand, or a new one if there is none."""
+        if self._process is None:
+            self._run_cells()
+        if self._process is None:
+            return Answer(failure="timeout")
+        self._used = True
+        try:
+            with self._budget.spending(self._engine.limits.question_timeout_s) as deadline:
+                reply, values = self._process.converse(frame, deadline, self._server(serve))
+                return _read_answer(reply, values, inputs, self._most_lines)
+        except tuple(FAILURES) as error:
+            self._kill()
+            return Answer(failure=_failure(error))
+
+    def _server(self, serve: Mapping[str, Callable]) -> "Server":
+        """Answers calls with serve's functions, and counts them."""
+        limits, calls = self._engine.limits, 0
+
+        def server(message: dict, arrays: list[np.ndarray]) -> bytes:
+            nonlocal calls
+            calls += 1
+            if calls > limits.served_calls:
+                raise Hostile("a question called back too often")
+            return _serve_call(serve, message, arrays, limits)
+
+        return server
+
+    def _run_cells(self) -> list[CellOutcome]:
+        """Run all cells in a new process, and again without each cell that costs a process."""
+        outcomes = [CellOutcome([], ok=False, failure="skipped") for _ in self._cells]
+        while self._process is None and self._budget.left_s > 0:
+            with self._budget.spending():
+                self._process = self._engine.fork()
+            for place in range(len(self._cells)):
+                if place in self._lost:
+                    continue
+                outcomes[place] = self._run_cell(place)
+                if outcomes[place].failure is not None:
+                    self._lost.add(place)
+                    self._kill()
+                    break
+        return outcomes
+
+    def _run_cell(self, place: int) -> CellOutcome:
+        assert self._process is not None
+        limits = self._engine.limits
+        message = {"op": "run", "source": self._cells[place], "count": place + 1}
+        try:
+            with self._budget.spending(limits.cell_timeout_s) as deadline:
+                reply, _ = self._process.converse(pack(message), deadline, _serve_nothing)
+                if set(reply) != {"op", "ok", "outputs"} or type(reply["ok"]) is not bool:
+                    raise Hostile("a cell's outcome has other fields than outcomes have")
+                outputs = read_outputs(reply["outputs"], limits.text_chars, limits.picture_chars)
+        except tuple(FAILURES) as error:
+            return CellOutcome([], ok=False, failure=_failure(error))
+        return CellOutcome(outputs, ok=reply["ok"])
+
+    def _kill(self) -> None:
+        if self._process is not None:
+            self._engine.end(self._process)
+            self._process, self._used = None, False
+
+
+class _Budget:
+    """Seconds that a notebook may spend in all."""
+
+    def __init__(self, left_s: float) -> None:
+        self.left_s = left_s
+
+    @contextlib.contextmanager
+    def spending(self, most_s: float = float("inf")) -> Iterator[float]:
+        """Give the instant by which the block must be done, and count the time that it took."""
+        began = time.monotonic()
+        try:
+            yield began + min(most_s, self.left_s)
+        finally:
+            self.left_s -= time.monotonic() - began
+
+
+# What a notebook's process says, and what it is told
+
+
+Server = Callable[[dict, list[np.ndarray]], bytes]
+
+
+def _failure(error: BaseException) -> str:
+    return next(name for kind, name in FAILURES.items() if isinstance(error, kind))
+
+
+def _read_answer(reply: dict, arrays: list[np.ndarray], inputs: int, lines: int) -> Answer:
+    """Read the reply to a question.
+
+    Args:
+        reply: what came; its arrays beside it.
+        inputs: how many inputs the question had.
+        lines: how many lines the longest cell has.
+
+    Raises:
+        Hostile, NotATree: if it is no answer.
+    """
+    if set(reply) != {"op", "value", "raised", "line_number", "changed", "failure"}:
+        raise Hostile("an answer has other fields than answers have")
+    raised, number, changed = reply["raised"], reply["line_number"], reply["changed"]
+    if reply["failure"] not in (None, "missing"):
+        raise Hostile("an answer gives a failure of its own")
+    if not (raised is None or isinstance(raised, str)):
+        raise Hostile("an answer names an exception that is no text")
+    if not isinstance(changed, list) or not all(
+        type(place) is int and 0 <= place < inputs for place in changed
+    ):
+        raise Hostile("an answer names inputs that there are not")
+    return Answer(
+        value=unflatten(reply["value"], _at(arrays)),
+        raised=raised if raised is None or raised in EXCEPTION_NAMES else "Exception",
+        line_number=number if type(number) is int and 1 <= number <= lines else None,
+        changed=tuple(sorted(set(changed))),
+        failure=reply["failure"],
+    )
+
+
+def _at(arrays: list[np.ndarray]) -> Callable[[int], np.ndarray]:
+    def array_at(index: int) -> np.ndarray:
+        if index >= len(arrays):
+            raise NotATree("a tree points to an array that did not come with it")
+        return arrays[index]
+
+    return array_at
+
+
+def _serve_nothing(message: dict, arrays: list[np.ndarray]) -> bytes:
+    raise Hostile("a cell called back to the grader")
+
+
+def _serve_call(
+    serve: Mapping[str, Callable], message: dict, arrays: list[np.ndarray], limits: Limits
+) -> bytes:
+    """Answer a call back: the value of the grader's function, or the type's name of what it raised.
+
+    Raises:
+        Hostile, NotATree: if the message is no call.
+    """
+    if set(message) != {"op", "name", "args", "kwargs"}:
+        raise Hostile("a call has other fields than calls have")
+    args = unflatten(message["args"], _at(arrays))
+    kwargs = unflatten(message["kwargs"], _at(arrays))
+    if not isinstance(args, tuple) or not isinstance(kwargs, dict):
+        raise Hostile("a call has no arguments")
+    if not all(isinstance(name, str) for name in (message["name"], *kwargs)):
+        raise Hostile("a call has names that are no text")
+    values: list[np.ndarray] = []
+    try:
+        if message["name"] not in serve:
+            raise NameError("not served for this question")
+        if not _is_modest((args, kwargs), limits):
+            raise ValueError("too large for a call")
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            value = flatten(serve[message["name"]](*args, **kwargs), values)
+    except Exception as error:
+        return pack({"value": None, "raised": type(error).__name__})
+    return pack({"value": value, "raised": None}, values)
+
+
+def _is_modest(value: object, limits: Limits) -> bool:
+    """Whether no array or number in value is so large that a function of it could fill memory."""
+    if isinstance(value, np.ndarray):
+        longest = max(value.shape, default=0)
+        return longest <= limits.served_size and value.size <= limits.served_elements
+    if isinstance(value, int):
+        return abs(value) <= limits.served_size
+    if isinstance(value, dict):
+        return all(_is_modest(item, limits) for item in value.values())
+    if isinstance(value, (tuple, list)):
+        return all(_is_modest(item, limits) for item in value)
+    return True
+
+
+# Processes
+
+
+class _WarmParent:
+    """The process of inside.py that forks notebooks, and the folder that is all it may write to."""
+
+    START_TIMEOUT_S = 60.0  # it imports for a second or two, longer on a busy machine
+    REPLY_TIMEOUT_S = 10.0  # it forks and kills in milliseconds
+
+    def __init__(self) -> None:
+        self._folder = Path(tempfile.mkdtemp(prefix="byhand-grading-"))
+        self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs, (self._folder / "errors.txt").open("wb") as errors:
+            self._popen = subprocess.Popen(
+                _command(theirs.fileno()),
+                pass_fds=(theirs.fileno(),),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=errors,
+                cwd=self._folder,
+                env=_environment(self._folder),
+                start_new_session=True,  # Ctrl-C is for the grader to handle
+            )
+        try:
+            self._reply(self.START_TIMEOUT_S)
+        except Gone as error:
+            words = (self._folder / "errors.txt").read_text(errors="replace")[-2000:]
+            self.close()
+            raise EngineError(f"the warm parent did not start. It said: {words}") from error
+
+    def fork(self, limits: Limits) -> "_Process":
+        """Fork a notebook's process.
+
+        Raises:
+            Gone: if this parent is dead or hung, or the process did not come to be ready.
+        """
+        ours, theirs = socket.socketpair()
+        try:
+            with theirs:
+                pid = self._request({"op": "fork", "limits": limits.inside()}, theirs)
+            ours.settimeout(self.REPLY_TIMEOUT_S)
+            if not ours.recv(1):
+                raise Gone("a notebook's process died before it was ready")
+        except OSError as error:
+            ours.close()
+            raise Gone("a notebook's process did not become ready") from error
+        except Gone:
+            ours.close()
+            raise
+        return _Process(self, pid, ours)
+
+    def end(self, pid: int) -> None:
+        """Kill a notebook's process group, wait for its end, and have its folder removed.
+
+        Raises:
+            Gone: if this parent is dead or hung.
+        """
+        self._request({"op": "end", "pid": pid})
+
+    def close(self) -> None:
+        """End the parent and all its forks, and remove its folder."""
+        self._control.close()
+        try:
+            self._popen.wait(timeout=self.REPLY_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            self._popen.kill()
+            self._popen.wait()
+        with contextlib.suppress(RecursionError):  # folders a thousand deep
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _request(self, message: dict, descriptor: socket.socket | None = None) -> int:
+        descriptors = [] if descriptor is None else [descriptor.fileno()]
+        try:
+            self._control.settimeout(self.REPLY_TIMEOUT_S)
+            socket.send_fds(self._control, [json.dumps(message).encode()], descriptors)
+        except OSError as error:
+            raise Gone("the warm parent cannot be reached") from error
+        return self._reply(self.REPLY_TIMEOUT_S)
+
+    def _reply(self, timeout_s: float) -> int:
+        self._control.settimeout(timeout_s)
+        try:
+            reply = read_json(self._control.recv(4096))
+        except (OSError, Hostile) as error:
+            raise Gone("the warm parent gave no reply") from error
+        pid = reply.get("pid") if isinstance(reply, dict) else None
+        if type(pid) is not int or pid <= 0:
+            raise Gone("the warm parent gave no process id")
+        return pid
+
+
+def _command(descriptor: int) -> list[str]:
+    """The command line of the warm parent; the only place where one is made.
+
+    Args:
+        descriptor: of its control socket.
+    """
+    folder = Path(byhand.__file__).parents[1]  # -I would find no package beside the working folder
+    return [sys.executable, "-I", "-B", str(INSIDE), str(descriptor), str(folder)]
+
+
+def _environment(folder: Path) -> dict[str, str]:
+    """All that the warm parent finds in its environment: nothing of the grader's own."""
+    return {
+        "HOME": str(folder),
+        "TMPDIR": str(folder),
+        "IPYTHONDIR": str(folder / "ipython"),
+        "MPLCONFIGDIR": str(folder / "matplotlib"),
+        "MPLBACKEND": "Agg",
+        "LANG": "C.UTF-8",
+        "OPENBLAS_NUM_THREADS": "1",  # a fork takes one thread along; more would be missed
+        "OMP_NUM_THREADS": "1",
+    }
+
+
+class _Process:
+    """A notebook's process, and the socket through which it is handed a channel a request."""
+
+    def __init__(self, parent: _WarmParent, pid: int, requests: socket.socket) -> None:
+        self._parent = parent
+        self._pid = pid
+        self._requests = requests
+
+    def converse(
+        self, frame: bytes, deadline: float, server: Server
+    ) -> tuple[dict, list[np.ndarray]]:
+        """Send a request and return the reply to it, answering calls back with server meanwhile.
+
+        Raises:
+            TimeoutError: if there is no reply by the deadline.
+            Gone: if the process that should reply has died.
+            Hostile: if it sent something else.
+        """
+        ours, theirs = socket.socketpair()
+        with ours:
+            with theirs:
+                self._hand_over(theirs, deadline)
+            send(ours, frame, deadline)
+            while True:
+                reply, arrays = receive(ours, deadline)
+                if not isinstance(reply, dict):
+                    raise Hostile("a reply is no object")
+                if reply.get("op") != "call":
+                    return reply, arrays
+                send(ours, server(reply, arrays), deadline)
+
+    def end(self) -> None:
+        """Kill it.
+
+        Raises:
+            Gone: if the warm parent that should kill it is dead or hung.
+        """
+        self._requests.close()
+        self._parent.end(self._pid)
+
+    def _hand_over(self, channel: socket.socket, deadline: float) -> None:
+        self._requests.settimeout(max(deadline - time.monotonic(), 0.001))
+        try:
+            socket.send_fds(self._requests, [b"\0"], [channel.fileno()])
+        except TimeoutError:
+            raise
+        except OSError as error:
+            raise Gone("a notebook's process has died") from error

@@ -1,0 +1,53 @@
+"""The hidden seed of each assignment: drawn once, the instructor's own, kept in the gradebook."""
+
+import secrets
+
+import sqlalchemy
+
+TABLE = sqlalchemy.Table(
+    "byhand_hidden_seed",
+    sqlalchemy.MetaData(),
+    sqlalchemy.Column("assignment", sqlalchemy.String(128), primary_key=True),
+    sqlalchemy.Column("seed", sqlalchemy.String(40), nullable=False),
+)
+
+
+def hidden_seed(db_url: str, assignment: str) -> int:
+    """The seed of an assignment's hidden questions; drawn from the system if there is none yet."""
+    engine = sqlalchemy.create_engine(db_url)
+    try:
+        TABLE.metadata.create_all(engine)
+        with engine.begin() as connection:
+            found = _read(connection, assignment)
+            if found is None:
+                # Another grader may draw at the same moment: the first one counts for both.
+                connection.execute(
+                    sqlalchemy.text(
+                        "INSERT INTO byhand_hidden_seed (assignment, seed) VALUES (:a, :s) "
+                        "ON CONFLICT DO NOTHING"
+                    ),
+                    {"a": assignment, "s": str(secrets.randbits(96))},
+                )
+                found = _read(connection, assignment)
+        assert found is not None
+        return int(found)
+    finally:
+        engine.dispose()
+
+
+def set_hidden_seed(db_url: str, assignment: str, seed: int) -> None:
+    """Take the instructor's own seed, for instance to reproduce grades on another machine."""
+    engine = sqlalchemy.create_engine(db_url)
+    try:
+        TABLE.metadata.create_all(engine)
+        with engine.begin() as connection:
+            connection.execute(TABLE.delete().where(TABLE.c.assignment == assignment))
+            connection.execute(TABLE.insert().values(assignment=assignment, seed=str(seed)))
+    finally:
+        engine.dispose()
+
+
+def _read(connection: sqlalchemy.Connection, assignment: str) -> str | None:
+    return connection.execute(
+        sqlalchemy.select(TABLE.c.seed).where(TABLE.c.assignment == assignment)
+    ).scalar()

@@ -1,0 +1,188 @@
+"""Scaled dot-product attention: queries, keys and values, one head, the mask, the gradient.
+
+Sizes: T queries look at S keys (S = T within one sequence); queries and keys have d_k features,
+values d_v. "..." is any number of leading axes: batch, heads.
+Source: Vaswani et al. 2017, arXiv:1706.03762, section 3.2; derived on worked pages 2, 3 and 11.
+"""
+
+import numpy as np
+
+from byhand_course.reference.softmax import softmax, softmax_backward
+
+
+def qkv(X, W_q, W_k, W_v):
+    """Let every token ask (query), offer (key) and answer (value).
+
+    Args:
+        X: (..., T, d_model) tokens.
+        W_q, W_k: (d_model, d_k) weights of queries and keys.
+        W_v: (d_model, d_v) weights of values.
+
+    Returns:
+        Q, K, both (..., T, d_k), and V, (..., T, d_v).
+    """
+    Q = X @ W_q
+    K = X @ W_k
+    V = X @ W_v
+    return Q, K, V
+
+
+def soft_lookup(query, keys, values):
+    """Look a query up in a dictionary that answers with a blend of all its values.
+
+    Args:
+        query: (d_k,), or (..., T, d_k) for T queries at once.
+        keys: (..., S, d_k), one key a row.
+        values: (..., S, d_v), one value a row.
+
+    Returns:
+        (d_v,) or (..., T, d_v): values weighted by softmax of query-key dot products, unscaled.
+    """
+    scores = query @ keys.swapaxes(-1, -2)  # one for each key
+    weights = softmax(scores)
+    return weights @ values
+
+
+def attention_scores(Q, K):
+    """Take the dot product of every query with every key.
+
+    Args:
+        Q: (..., T, d_k) queries.
+        K: (..., S, d_k) keys.
+
+    Returns:
+        (..., T, S); row t holds the scores of query t.
+    """
+    return Q @ K.swapaxes(-1, -2)  # only the last two axes: leading ones stay in place
+
+
+def scale_scores(scores, d_k):
+    """Bring the variance of the scores back from d_k to 1.
+
+    Args:
+        scores: (..., T, S) dot products of vectors with d_k features.
+        d_k: number of features of a query.
+
+    Returns:
+        (..., T, S).
+    """
+    return scores / d_k**0.5
+
+
+def attention_weights(scores):
+    """Turn each query's scores into weights over the keys.
+
+    Args:
+        scores: (..., T, S); -inf hides a key from a query.
+
+    Returns:
+        (..., T, S); each row sums to 1.
+    """
+    return softmax(scores, axis=-1)
+
+
+def attend(weights, V):
+    """Blend the values as the weights say.
+
+    Args:
+        weights: (..., T, S), one row for each query.
+        V: (..., S, d_v) values.
+
+    Returns:
+        (..., T, d_v).
+    """
+    return weights @ V
+
+
+def attention_head(X, W_q, W_k, W_v):
+    """Let every token look at all tokens of its sequence.
+
+    Args:
+        X: (..., T, d_model) tokens.
+        W_q, W_k: (d_model, d_k) weights of queries and keys.
+        W_v: (d_model, d_v) weights of values.
+
+    Returns:
+        output (..., T, d_v) and weights (..., T, T).
+    """
+    Q, K, V = qkv(X, W_q, W_k, W_v)
+    scores = attention_scores(Q, K)
+    scaled = scale_scores(scores, K.shape[-1])
+    weights = attention_weights(scaled)
+    output = attend(weights, V)
+    return output, weights
+
+
+def causal_mask(n):
+    """Mark what a token may not see: every token after it.
+
+    Args:
+        n: number of tokens.
+
+    Returns:
+        (n, n) booleans, True where query (row) may not look at key (column).
+    """
+    return np.triu(np.ones((n, n), dtype=bool), k=1)  # k=1: a token sees itself
+
+
+def masked_attention_head(X, W_q, W_k, W_v):
+    """Let every token look at itself and at the tokens before it.
+
+    Args:
+        X: (..., T, d_model) tokens.
+        W_q, W_k: (d_model, d_k) weights of queries and keys.
+        W_v: (d_model, d_v) weights of values.
+
+    Returns:
+        output (..., T, d_v) and weights (..., T, T), 0 above the diagonal.
+    """
+    Q, K, V = qkv(X, W_q, W_k, W_v)
+    scores = attention_scores(Q, K)
+    scaled = scale_scores(scores, K.shape[-1])
+    hidden = causal_mask(X.shape[-2])
+    masked = np.where(hidden, -np.inf, scaled)  # before softmax, so that rows still sum to 1
+    weights = attention_weights(masked)
+    output = attend(weights, V)
+    return output, weights
+
+
+def attention(Q, K, V, mask=None):
+    """Compute softmax(Q K^T / sqrt(d_k)) V.
+
+    Args:
+        Q: (..., T, d_k) queries.
+        K: (..., S, d_k) keys.
+        V: (..., S, d_v) values.
+        mask: (T, S) booleans, True where a query may not look; None hides nothing.
+
+    Returns:
+        output (..., T, d_v) and weights (..., T, S); a query that may look nowhere gets zeros.
+    """
+    scores = attention_scores(Q, K)
+    scaled = scale_scores(scores, K.shape[-1])
+    if mask is not None:
+        scaled = np.where(mask, -np.inf, scaled)
+    weights = attention_weights(scaled)
+    output = attend(weights, V)
+    return output, weights
+
+
+def attention_backward(dout, Q, K, V, weights):
+    """Carry dout, (..., T, d_v), back to dQ, dK and dV, shaped as Q, K and V.
+
+    Args:
+        dout: (..., T, d_v) gradient of attention's output.
+        Q, K, V: (..., T, d_k), (..., S, d_k), (..., S, d_v), with the same leading axes.
+        weights: (..., T, S) attention's weights; a hidden key has weight 0, so its score gets
+            gradient 0 and the mask is not needed again.
+
+    Returns:
+        dQ, dK, dV.
+    """
+    dV = weights.swapaxes(-1, -2) @ dout
+    dweights = dout @ V.swapaxes(-1, -2)
+    dscaled = softmax_backward(dweights, weights)
+    dscores = dscaled / K.shape[-1] ** 0.5  # the forward pass divided by sqrt(d_k)
+    dQ = dscores @ K
+    dK = dscores.swapaxes(-1, -2) @ Q
+    return dQ, dK, dV
