@@ -6,10 +6,11 @@ Stubs keep their names (`guess = ...`), and code runs in the course's own engine
 
 from pathlib import Path
 
-from byhand_course.build.stubs import STUBS, ClearToStub
-from byhand_course.grading.preprocessor import JudgeNotebook
 from nbgrader.converters import Autograde, GenerateAssignment, GenerateSolution
 from nbgrader.preprocessors import ClearSolutions, Execute
+
+from byhand_course.build.stubs import STUBS, ClearToStub
+from byhand_course.grading.preprocessor import JudgeNotebook
 
 c = get_config()  # noqa: F821
 

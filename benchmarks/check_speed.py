@@ -16,11 +16,13 @@ import statistics
 import subprocess
 import sys
 import time
+from contextlib import suppress
+
+from IPython.core.interactiveshell import InteractiveShell
+from IPython.utils.capture import capture_output
 
 from byhand import CheckFailed, check
 from byhand_course.lessons import Exercise, FreeAnswer, load_lessons, mistaken_function
-from IPython.core.interactiveshell import InteractiveShell
-from IPython.utils.capture import capture_output
 
 REPEATS = 7
 
@@ -38,10 +40,8 @@ def checked_ms(task, answer):
     for _ in range(REPEATS):
         with capture_output():
             start = time.perf_counter()
-            try:
+            with suppress(CheckFailed):
                 check(**{task.variable: answer})
-            except CheckFailed:
-                pass
             times.append((time.perf_counter() - start) * 1000)
     return statistics.median(times)
 

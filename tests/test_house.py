@@ -7,7 +7,8 @@ from subprocess import run
 
 import pytest
 
-FLOORS = {  # who may import whom, of ours; everybody may import their own room and byhand_course.errors
+# Who may import whom, of ours; besides, everybody may import their own room and the errors.
+FLOORS = {
     "byhand": (),
     "byhand_course.reference": (),
     "byhand_course.lessons": ("byhand", "byhand_course.reference"),
@@ -85,9 +86,9 @@ def wheel(tmp_path_factory):
 
 
 def test_the_learners_wheel_holds_nothing_hidden(wheel, root):
-    """No line of a reference function's body, and nothing of the course maker's, is in the wheel."""
-    from byhand_course.lessons import Exercise, load_lessons
+    """No line of a solution, and nothing of the course maker's, is in the wheel."""
     from byhand_course.build.cells import function_source
+    from byhand_course.lessons import Exercise, load_lessons
 
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()

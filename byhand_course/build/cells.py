@@ -16,6 +16,7 @@ import numpy as np
 from byhand_course.lessons import ByHand, Exercise, FreeAnswer, Prediction, Task
 
 BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
+WIDTH = 80  # what a notebook shows of a line without scrolling
 
 
 def solution_source(task: Task) -> str:
@@ -25,8 +26,9 @@ def solution_source(task: Task) -> str:
     if isinstance(task, FreeAnswer):
         return f"{BEGIN}\n{task.model_answer.strip()}\n{END}"
     assert isinstance(task, (ByHand, Prediction))
-    stub = f"{task.variable} = ...  # {task.form}"
-    return f"{BEGIN}: {stub}\n{task.variable} = {literal(task.answer)}\n{END}"
+    what = textwrap.fill(task.form, WIDTH, initial_indent="# ", subsequent_indent="# ")
+    stub = f"{task.variable} = ..."
+    return f"{what}\n{BEGIN}: {stub}\n{task.variable} = {literal(task.answer)}\n{END}"
 
 
 def function_source(function: Callable) -> str:

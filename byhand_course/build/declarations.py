@@ -1,6 +1,6 @@
 """Exercises held to each other: names, points, hints, and mistakes that can be told apart."""
 
-from byhand.compare import answers_agree, judge_function
+from byhand.compare import judge_function
 from byhand.probe import FunctionProbe
 from byhand_course.lessons import (
     BrokenExercise,
@@ -81,22 +81,18 @@ def recorded(lesson: Lesson, task: Task) -> FunctionProbe | object:
 
 
 def _tell_apart(lesson: Lesson, task: Task, probe: FunctionProbe) -> None:
-    seen: list[str] = []
     for name in probe.says:
-        answers = [case.mistaken[name] for case in probe.cases]
-        if judge_function(probe, answers).passed:
-            raise _broken(
-                lesson,
-                task,
-                f'mistake "{name}" is right on all inputs; add one that shows it',
-                name,
-            )
-        for other in seen:
-            others = [case.mistaken[other] for case in probe.cases]
-            if all(answers_agree(probe, a, b) for a, b in zip(answers, others, strict=True)):
-                says = f'mistakes "{other}" and "{name}" answer alike on all inputs'
-                raise _broken(lesson, task, f"{says}; add an input or merge them", name)
-        seen.append(name)
+        verdict = judge_function(probe, [case.mistaken[name] for case in probe.cases])
+        if verdict.passed:
+            says = f'mistake "{name}" is right on all inputs; add one that shows it'
+        elif verdict.mistake is None:
+            says = f'mistake "{name}" only raises exceptions; add an input that it answers'
+        elif verdict.mistake != name:
+            says = f'mistakes "{verdict.mistake}" and "{name}" answer alike on all inputs; '
+            says += "add an input, or merge them"
+        else:
+            continue
+        raise _broken(lesson, task, says, name)
 
 
 def _broken(lesson: Lesson, task: Task, says: str, about: str | None = None) -> BrokenLesson:

@@ -17,7 +17,7 @@ class ClearToStub(ClearSolutions):
     def _replace_solution_region(self, cell: NotebookNode, language: str) -> bool:
         first = next((line for line in cell.source.split("\n") if BEGIN in line), "")
         _, _, own_stub = first.partition(f"{BEGIN}: ")
-        stock = self.code_stub
+        stock = self.code_stub  # type: ignore[has-type]
         if own_stub:
             self.code_stub = {**stock, language: own_stub}
         try:

@@ -3,12 +3,14 @@
 import logging
 import os
 import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from nbgrader.api import Gradebook
 from nbgrader.apps import NbGraderAPI
+from sqlalchemy.exc import SAWarning
 from traitlets.config import Config, PyFileConfigLoader
 
 from byhand_course.errors import Refused
@@ -34,6 +36,7 @@ def open_course(root: Path, no_sandbox: bool = False) -> NbGraderAPI:
     config.CourseDirectory.root = str(root.resolve())
     if no_sandbox:
         config.JudgeNotebook.no_sandbox = True
+    warnings.filterwarnings("ignore", category=SAWarning)  # nbgrader's own queries, harmless
     api = NbGraderAPI(config=config)
     api.log.setLevel(logging.CRITICAL)  # its results carry its log; nothing is printed twice
     return api

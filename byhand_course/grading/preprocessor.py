@@ -9,14 +9,14 @@ from functools import cache
 from nbformat.notebooknode import NotebookNode
 from nbformat.v4 import new_output
 from nbgrader.preprocessors import NbGraderPreprocessor
-from traitlets import Bool
+from traitlets import Bool, Float
 
 from byhand.render import to_html, to_text
 from byhand.verdict import Verdict
 from byhand_course.errors import Refused
 from byhand_course.lessons import Lesson, folder_of, load_lessons
 
-from .engine import CellOutcome, Engine
+from .engine import CellOutcome, Engine, Limits
 from .judging import judge_notebook
 from .seeds import hidden_seed
 
@@ -32,10 +32,14 @@ class JudgeNotebook(NbGraderPreprocessor):
     no_sandbox = Bool(
         False, help="Run learners' code with your own rights, since there is no sandbox yet."
     ).tag(config=True)
+    cell_timeout_s = Float(Limits.cell_timeout_s, help="Seconds that one cell may take.").tag(
+        config=True
+    )
+    question_timeout_s = Float(
+        Limits.question_timeout_s, help="Seconds that one call of a graded function may take."
+    ).tag(config=True)
 
-    def preprocess(
-        self, nb: NotebookNode, resources: dict
-    ) -> tuple[NotebookNode, dict]:
+    def preprocess(self, nb: NotebookNode, resources: dict) -> tuple[NotebookNode, dict]:
         """Fill in the outputs of every code cell; those of check cells are the grader's own."""
         if not self.no_sandbox:
             raise Refused(NO_SANDBOX + "--JudgeNotebook.no_sandbox=True")
@@ -44,14 +48,14 @@ class JudgeNotebook(NbGraderPreprocessor):
         seed = hidden_seed(told["db_url"], told["assignment"])
         checks = {f"check-{task.name}": task.name for task in lesson.exercises}
         running = [
-            cell
-            for cell in nb.cells
-            if cell.cell_type == "code" and grade_id(cell) not in checks
+            cell for cell in nb.cells if cell.cell_type == "code" and grade_id(cell) not in checks
         ]
         answers = {grade_id(cell): cell.source for cell in running if grade_id(cell)}
-        judged = judge_notebook(
-            shared_engine(), lesson, [cell.source for cell in running], answers, seed
+        limits = Limits(
+            cell_timeout_s=self.cell_timeout_s, question_timeout_s=self.question_timeout_s
         )
+        sources = [cell.source for cell in running]
+        judged = judge_notebook(shared_engine(limits), lesson, sources, answers, seed)
         for count, (cell, outcome) in enumerate(zip(running, judged.outcomes, strict=True), 1):
             cell.execution_count = count
             cell.outputs = outputs_of(outcome, count)
@@ -63,9 +67,9 @@ class JudgeNotebook(NbGraderPreprocessor):
 
 
 @cache
-def shared_engine() -> Engine:
-    """The one warm engine of this process; it ends with it."""
-    engine = Engine()
+def shared_engine(limits: Limits) -> Engine:
+    """The one warm engine of this process with these limits; it ends with the process."""
+    engine = Engine(limits)
     engine.__enter__()
     atexit.register(engine.__exit__, None, None, None)
     return engine

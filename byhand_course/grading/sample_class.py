@@ -23,7 +23,11 @@ from byhand_course.lessons import (
     mistaken_function,
 )
 
-Answers = dict[str, str]  # source of the answer cell, by exercise
+SHORT_DEADLINES = """
+# The sample class holds an endless loop, and nobody wants to wait for it.
+c.JudgeNotebook.cell_timeout_s = 2.0
+c.JudgeNotebook.question_timeout_s = 1.0
+"""
 
 
 def make_course(root: Path, target: Path, assignment: str) -> Path:
@@ -43,7 +47,8 @@ def make_course(root: Path, target: Path, assignment: str) -> Path:
     if target.exists() and any(target.iterdir()):
         raise Refused(f"{target} is not empty; name a new folder.")
     target.mkdir(parents=True, exist_ok=True)
-    shutil.copyfile(root / "nbgrader_config.py", target / "nbgrader_config.py")
+    config = (root / "nbgrader_config.py").read_text(encoding="utf-8")
+    (target / "nbgrader_config.py").write_text(config + SHORT_DEADLINES, encoding="utf-8")
     for folder in ("source", "release"):
         shutil.copytree(root / folder / assignment, target / folder / assignment)
     for student, answer in SAMPLE_CLASS.items():

@@ -16,7 +16,6 @@ from byhand.values import canonical
 from .exercise import ByHand, Exercise, FreeAnswer, Mistake, Prediction, Task
 
 PUBLIC_SEED = 1706_03762
-HIDDEN_REPEATS = 2  # how often hidden grading draws from each generator of inputs
 
 
 class BrokenExercise(ValueError):
@@ -65,11 +64,8 @@ def probe_of(exercise: Task, lesson: int) -> Told:
 
 def hidden_cases(exercise: Exercise, seed: int) -> tuple[Case, ...]:
     """Questions that no learner has seen, the same for the same seed on any machine."""
-    return tuple(
-        case
-        for repeat in range(HIDDEN_REPEATS)
-        for case in cases(exercise, (seed, zlib.crc32(exercise.name.encode()), repeat), False)
-    )
+    own = zlib.crc32(exercise.name.encode())  # so that no two exercises share their inputs
+    return cases(exercise, (seed, own), public=False)
 
 
 def cases(exercise: Exercise, seed: tuple[int, ...], public: bool) -> tuple[Case, ...]:
@@ -91,14 +87,20 @@ def _case(exercise: Exercise, label: str, inputs: tuple, public: bool) -> Case:
             about=label.replace(" ", "_"),
         )
     mistaken = {
-        mistake.name: _outcome(ask(mistaken_function(exercise.solution, mistake), inputs))
-        for mistake in exercise.mistakes
+        mistake.name: _wrong_answer(exercise, mistake, inputs) for mistake in exercise.mistakes
     }
     return Case(label, inputs, expected.value, mistaken, public)
 
 
-def _outcome(answer: Answer) -> Answer:
-    """An answer without the words and lines of an exception, which a learner's will not share."""
+def _wrong_answer(exercise: Exercise, mistake: Mistake, inputs: tuple) -> Answer:
+    """A mistake's answer, without the words of an exception, which a learner's will not share."""
+    answer = ask(mistaken_function(exercise.solution, mistake), inputs)
+    if answer.raised == "NameError":
+        raise BrokenExercise(
+            f'mistake "{mistake.name}" uses a name that its module does not know: '
+            f"{answer.message}; write it with names of {exercise.solution.__module__}",
+            about=f'"{mistake.name}"',
+        )
     return Answer(value=answer.value, raised=answer.raised, changed=answer.changed)
 
 
@@ -122,7 +124,13 @@ def mistaken_function(solution: Callable, mistake: Mistake) -> Callable:
     file = f"<{solution.__name__} with {mistake.name}>"
     linecache.cache[file] = (len(wrong_text), None, wrong_text.splitlines(True), file)
     namespace = dict(solution.__globals__)
-    exec(compile(wrong_text, file, "exec"), namespace)  # our own text, from our own files
+    try:
+        exec(compile(wrong_text, file, "exec"), namespace)  # our own text, from our own files
+    except SyntaxError as error:
+        raise BrokenExercise(
+            f'mistake "{mistake.name}" makes {solution.__name__} no Python: {error}; mend its into',
+            about=f'"{mistake.name}"',
+        ) from None
     return namespace[solution.__name__]
 
 

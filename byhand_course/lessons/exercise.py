@@ -81,7 +81,7 @@ class Exercise(Task):
     returns: tuple[str, ...]
     points: tuple[float, ...]
     tolerance: float = 1e-7
-    properties: Mapping[str, Callable[..., bool]] = field(default_factory=dict)
+    properties: Mapping[str, Callable[..., bool | np.bool]] = field(default_factory=dict)
     mistakes: tuple[Mistake, ...] = ()
 
 

@@ -1,7 +1,6 @@
 """The build: reproducible, current, equal to what nbgrader makes, and stopped by broken lessons."""
 
 import dataclasses
-import json
 import os
 import shutil
 import sys
@@ -11,9 +10,8 @@ from subprocess import run
 import nbformat
 import pytest
 
-from byhand_course.build import build, find_stale
 from byhand_course.build import build as build_course
-from byhand_course.build import declarations, notebook
+from byhand_course.build import declarations, find_stale, notebook
 from byhand_course.build.build import _cut
 from byhand_course.lessons import BrokenLesson, Mistake, load_lessons
 

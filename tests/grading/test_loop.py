@@ -112,7 +112,7 @@ def test_solved_scores_exactly_full_marks(course):
 
 
 def test_every_kind_of_submission_gets_what_it_earned(course):
-    """Wrong ones nothing, partial ones their part, a crash or a loop costs one exercise a lesson."""
+    """Wrong ones get nothing, partial ones their part; a crash or loop costs one exercise each."""
     last_functions = [
         [task for task in lesson.exercises if isinstance(task, Exercise)][-1]
         for lesson in load_lessons()
@@ -143,7 +143,9 @@ def test_a_verdict_says_why_in_the_notebook(course):
     """The check cell of a wrong answer carries its score and the sentence of its mistake."""
     path = course / f"autograded/wrong/{ASSIGNMENT}/lesson03_softmax.ipynb"
     cells = nbformat.read(path, as_version=4).cells
-    check = next(c for c in cells if c.metadata.get("nbgrader", {}).get("grade_id") == "check-softmax")
+    check = next(
+        c for c in cells if c.metadata.get("nbgrader", {}).get("grade_id") == "check-softmax"
+    )
     message, points = check.outputs
     softmax = next(task for task in TASKS if task.name == "softmax")
     assert points.data["text/plain"] == "0.0"
@@ -176,7 +178,9 @@ def test_grading_without_a_sandbox_must_be_spelled_out(course):
     done = command("byhand-course", "grade", ASSIGNMENT, cwd=course)
     assert done.returncode == 1 and "--no-sandbox" in done.stderr
     assert "Traceback" not in done.stderr
-    done = command("nbgrader", "autograde", ASSIGNMENT, "--force", "--student", "solved", cwd=course)
+    done = command(
+        "nbgrader", "autograde", ASSIGNMENT, "--force", "--student", "solved", cwd=course
+    )
     assert done.returncode != 0 and "--JudgeNotebook.no_sandbox=True" in done.stderr
     assert grades(course) == before
 

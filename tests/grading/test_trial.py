@@ -48,8 +48,7 @@ WRONG = {  # the rows of softmax in MISTAKES.md, each as a learner writes it on 
     "whole array": "e = np.exp(s - s.max()); return e / e.sum()",
     "no maximum": "e = np.exp(s); return e / e.sum(axis=axis, keepdims=True)",
     "maximum over axis 0": (
-        "e = np.exp(s - s.max(axis=0, keepdims=True)); "
-        "return e / e.sum(axis=axis, keepdims=True)"
+        "e = np.exp(s - s.max(axis=0, keepdims=True)); return e / e.sum(axis=axis, keepdims=True)"
     ),
     "in place": (
         "s -= s.max(axis=axis, keepdims=True); e = np.exp(s); "

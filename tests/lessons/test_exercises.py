@@ -2,11 +2,11 @@
 
 import nbformat
 import pytest
+
 from byhand.ask import Answer, ask
 from byhand.compare import judge_function
 from byhand.probe import FunctionProbe, ValueProbe
 from byhand.values import judge_value
-
 from byhand_course.build.cells import function_source, total_points
 from byhand_course.grading.engine import Engine
 from byhand_course.grading.judging import judge_notebook, questions
@@ -14,10 +14,10 @@ from byhand_course.lessons import (
     Exercise,
     FreeAnswer,
     Lesson,
+    folder_of,
     load_lessons,
     mistaken_function,
     probe_of,
-    folder_of,
 )
 
 SEEDS = (1, 2, 3)
@@ -55,7 +55,7 @@ def cells_of(root, folder, lesson: Lesson):
 
 @pytest.mark.parametrize("lesson", load_lessons(), ids=lambda lesson: lesson.title)
 def test_the_solved_notebook_scores_full_marks(root, engine, lesson):
-    """Under the real engine, on public and hidden inputs, every exercise of the solution is right."""
+    """Under the real engine, on public and hidden inputs, every solved exercise is right."""
     cells, answers = cells_of(root, "solutions", lesson)
     judged = judge_notebook(engine, lesson, cells, answers, seed=1)
     assert {name: v.score for name, v in judged.verdicts.items()} == {
@@ -80,7 +80,10 @@ def test_the_stub_as_given_scores_nothing(root, engine, lesson):
 def test_every_mistake_is_wrong_and_named_as_itself(lesson, task, mistake):
     """It swaps once, and is marked down and named, on public inputs and on hidden ones."""
     wrong = mistaken_function(task.solution, mistake)
-    for probe in [probe_of(task, lesson.number), *(questions(task, lesson.number, s) for s in SEEDS)]:
+    for probe in [
+        probe_of(task, lesson.number),
+        *(questions(task, lesson.number, s) for s in SEEDS),
+    ]:
         verdict = judge_function(probe, [ask(wrong, case.inputs) for case in probe.cases])
         assert verdict.score < verdict.points
         assert verdict.mistake == mistake.name

@@ -1,3 +1,4 @@
+# mypy: allow-untyped-defs
 """What is graded in lesson 3, and the wrong answers it knows.
 
 Mistakes in softmax are written as a learner would write them, without the reference's guard against
