@@ -5,6 +5,8 @@ There is no formula in here: `check` compares answers with recorded ones, and sp
 
 from .check import CheckFailed, check
 from .look import show_matrix, show_plot
+from .map import show_map
+from .mine import NotFinished, mine
 
-__all__ = ["CheckFailed", "check", "show_matrix", "show_plot"]
+__all__ = ["CheckFailed", "NotFinished", "check", "mine", "show_map", "show_matrix", "show_plot"]
 __version__ = "0.1.0"

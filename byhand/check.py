@@ -2,6 +2,9 @@
 
 import sys
 from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
 
 from .ask import Answer, ask
 from .compare import judge_function
@@ -19,7 +22,7 @@ class CheckFailed(AssertionError):
         return [f"CheckFailed: {self}"]
 
 
-def check(function: Callable | None = None, /, **value: object) -> None:
+def check(*functions: Callable, **values: object) -> None:
     """Check one answer: `check(softmax)` for a function, `check(guess=guess)` for a value.
 
     Shows a verdict: as HTML in a notebook, as text elsewhere.
@@ -28,26 +31,33 @@ def check(function: Callable | None = None, /, **value: object) -> None:
         CheckFailed: if the answer is not right yet, so that Run All stops here and nbgrader's
             Validate sees it.
     """
-    name, answer = _named(function, value)
+    name, answer = _named(functions, values)
     try:
         probe = load(name.replace("_", "-"))
     except NoSuchExercise as error:
-        raise CheckFailed(f"{error} A function is checked under its own name.") from None
+        raise CheckFailed(f"{error} An answer is checked under its exercise's name.") from None
     verdict = judge(probe, answer)
     _display(verdict)
     if not verdict.passed:
         raise CheckFailed(f"{verdict.function}: not right yet; the reason stands above.")
 
 
-def _named(function: Callable | None, value: dict[str, object]) -> tuple[str, object]:
+def _named(functions: tuple, values: dict[str, object]) -> tuple[str, object]:
     """The name and the answer that a call of check is about."""
-    if (function is None) == (not value) or len(value) > 1:
+    if len(functions) + len(values) != 1:
         raise CheckFailed("Check one thing at a time: check(softmax), or check(guess=guess).")
-    if value:
-        return next(iter(value.items()))
+    if values:
+        return next(iter(values.items()))
+    (function,) = functions
     name = getattr(function, "__name__", None)
-    if not isinstance(name, str):
-        raise CheckFailed("This is not a function. For a value, write its name: check(guess=guess)")
+    if not callable(function) or not isinstance(name, str):
+        raise CheckFailed(
+            "This is not a function. A value is checked under its name: check(guess=guess)."
+        )
+    if name == "<lambda>":
+        raise CheckFailed("A lambda has no name to be checked under: write the function with def.")
+    if isinstance(function, type):
+        raise CheckFailed(f"{name} is a class. Write a function, with def, and check that.")
     return name, function
 
 
@@ -61,16 +71,21 @@ def judge(probe: Told, answer: object) -> Verdict:
     if isinstance(probe, FunctionProbe):
         if not callable(answer):
             raise CheckFailed(f"{probe.variable} should be a function, written with def.")
-        return judge_function(probe, [ask(answer, case.inputs) for case in probe.cases])
+        given = (ask(answer, case.inputs, probe.asks) for case in probe.cases)
+        return judge_function(probe, [replace(one, value=_plain(one.value)) for one in given])
     if isinstance(probe, ValueProbe):
         return judge_value(probe, Answer(value=_plain(answer)))
     raise CheckFailed(f"{probe.name} is answered in words, and read by a person.")
 
 
 def _plain(value: object) -> object:
-    """A value as grading will receive it, so that home and grading judge the same thing."""
-    arrays: list = []
-    return unflatten(flatten(value, arrays), arrays.__getitem__)
+    """A value as grading will receive it, so that home and grading judge the same thing.
+
+    Its arrays are copies: a function may hand out the same array again, with other numbers.
+    """
+    arrays: list[np.ndarray] = []
+    tree = flatten(value, arrays)
+    return unflatten(tree, lambda index: arrays[index].copy())
 
 
 class _Shown:

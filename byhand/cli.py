@@ -8,6 +8,7 @@ import sys
 from dataclasses import asdict
 from datetime import datetime
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -257,14 +258,20 @@ def version() -> None:
 
 
 def start_jupyterlab(work: Path, settings: Path, port: int, browser: bool) -> None:
-    """Become JupyterLab in the work folder, with the course's settings if there are any."""
+    """Become JupyterLab in the work folder, with the course's settings if there are any.
+
+    Raises:
+        Refused: if JupyterLab is not installed.
+    """
+    if not find_spec("jupyterlab"):
+        raise Refused("JupyterLab is not installed here: pip install jupyterlab")
     options = {
         "ServerApp.root_dir": str(work.resolve()),
         "ServerApp.port": str(port),
         "ServerApp.open_browser": str(browser),
         "LabApp.default_url": f"/lab/tree/{desk.START}",
         "LabApp.workspaces_dir": str(work.resolve() / ".jupyter" / "workspaces"),
-        "Application.log_level": "WARN",
+        "Application.log_level": "ERROR",
     }
     if hasattr(os, "geteuid") and os.geteuid() == 0:  # as in most containers
         options["ServerApp.allow_root"] = "True"
@@ -321,15 +328,15 @@ def check_all(
         for path in paths:
             task = bar.add_task(path.stem, total=None)
             show = partial(show_steps, bar, task)
-            sha256 = desk.fingerprint(path)
+            words = desk.fingerprint(path)
             try:
                 checked = check_notebook(path, timeout_s, show)
             except Refused as refused:
                 unreadable.append((path, str(refused)))
                 continue
             found.append((path, checked))
-            if place and sha256:
-                place.remember_check(path, [asdict(one) for one in checked.exercises], sha256)
+            if place and words:
+                place.remember_check(path, [asdict(one) for one in checked.exercises], words)
     return found, unreadable
 
 

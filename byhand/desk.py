@@ -105,7 +105,7 @@ def find_lessons(wanted: str) -> list[Lesson]:
 
 def near(name: str, known: list[str]) -> str:
     """A sentence that offers similar names, or all where there are few, or nothing."""
-    close = difflib.get_close_matches(name, sorted(set(known)), n=3, cutoff=0.5)
+    close = difflib.get_close_matches(name, sorted(set(known)), n=3, cutoff=0.6)
     return f" Did you mean {' or '.join(close)}?" if close else ""
 
 
@@ -154,7 +154,8 @@ class Desk:
     """A work folder and its memory.
 
     Attributes:
-        copied, offered: sha256 of the released file that was copied, or laid beside the learner's.
+        copied: of each file, the sha256 of what was copied, and the fingerprint of its words.
+        offered: the same of a newer one that was laid beside the learner's.
         hints: how many hints were given, by exercise.
         checks: what `byhand check` last found, by notebook.
         release: the folder that was copied from, seen from the work folder.
@@ -163,8 +164,8 @@ class Desk:
     def __init__(self, work: Path) -> None:
         self.work = work
         state = _read_state(work / STATE)
-        self.copied: dict[str, str] = _dict(state.get("copied"))
-        self.offered: dict[str, str] = _dict(state.get("offered"))
+        self.copied: dict[str, list[str]] = _dict(state.get("copied"))
+        self.offered: dict[str, list[str]] = _dict(state.get("offered"))
         self.hints: dict[str, int] = _dict(state.get("hints"))
         self.checks: dict[str, dict[str, Any]] = _dict(state.get("checks"))
         release = state.get("release")
@@ -183,16 +184,16 @@ class Desk:
         found = self.checks.get(lesson.path.as_posix())
         if found is None:
             return None
-        return {**found, "changed": found["sha256"] != fingerprint(self.work / lesson.path)}
+        return {**found, "changed": found["words"] != fingerprint(self.work / lesson.path)}
 
-    def remember_check(self, path: Path, exercises: list[dict[str, Any]], sha256: str) -> None:
+    def remember_check(self, path: Path, exercises: list[dict[str, Any]], words: str) -> None:
         """Keep what a check found, if it was about a notebook of this desk."""
         try:
             key = path.resolve().relative_to(self.work.resolve()).as_posix()
         except ValueError:
             return
         when = datetime.now(UTC).isoformat(timespec="seconds")
-        self.checks[key] = {"when": when, "sha256": sha256, "exercises": exercises}
+        self.checks[key] = {"when": when, "words": words, "exercises": exercises}
         self.save()
 
 
@@ -214,11 +215,17 @@ def find_work(given: Path | None) -> Path:
 
 
 def fingerprint(path: Path) -> str | None:
-    """The sha256 of a file, or None if there is none."""
-    try:
-        return hashlib.sha256(path.read_bytes()).hexdigest()
-    except FileNotFoundError:
+    """The sha256 of the words in a file, or None if there is none.
+
+    A notebook's words are its cells' sources: opening and running it changes nothing.
+    """
+    if not path.is_file():
         return None
+    try:
+        words = json.dumps([(cell["cell_type"], cell["source"]) for cell in read_cells(path)])
+        return hashlib.sha256(words.encode()).hexdigest()
+    except (Refused, KeyError):
+        return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def shown(path: Path) -> str:
@@ -279,21 +286,23 @@ def _released(release: Path) -> Iterator[Path]:
 
 def _lay(desk: Desk, release: Path, path: Path) -> str:
     """Copy one file if that overwrites nothing of the learner's; what to say of it."""
-    key, target = path.as_posix(), desk.work / path
-    new, mine, copied = fingerprint(release / path), fingerprint(target), desk.copied.get(key)
+    key, source, target = path.as_posix(), release / path, desk.work / path
+    sha256, new = hashlib.sha256(source.read_bytes()).hexdigest(), fingerprint(source)
+    words, copied = fingerprint(target), desk.copied.get(key, ["", ""])
     assert new is not None
-    if mine in (None, copied, new):
-        desk.copied[key] = new
-        if mine == new:
+    if words in (None, copied[1], new):
+        desk.copied[key] = [sha256, new]
+        if words == new and copied[0] in ("", sha256):
             return ""
         target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(release / path, target)
-        return "new" if mine is None else f"{path.name} is renewed: this edition has changed it."
-    if new in (copied, desk.offered.get(key)):
+        shutil.copyfile(source, target)
+        return "new" if words is None else f"{path.name} is renewed: this edition has changed it."
+    offered = desk.offered.get(key, ["", ""])
+    if new in (copied[1], offered[1]):
         return ""
-    beside = _free(target, "new", untouched=desk.offered.get(key))
-    shutil.copyfile(release / path, beside)
-    desk.offered[key] = new
+    beside = _free(target, "new", untouched=offered[1])
+    shutil.copyfile(source, beside)
+    desk.offered[key] = [sha256, new]
     return (
         f"{path.name} has changed in this edition: yours is kept, "
         f"and the new one lies beside it as {shown(beside)}."
@@ -301,7 +310,7 @@ def _lay(desk: Desk, release: Path, path: Path) -> str:
 
 
 def _free(path: Path, word: str, untouched: str | None = None) -> Path:
-    """A name beside path that is free, or holds only what was laid there (its sha256)."""
+    """A name beside path that is free, or holds only what was laid there (its fingerprint)."""
     place = 1
     while True:
         number = "" if place == 1 else f"-{place}"
@@ -327,7 +336,7 @@ def reset(desk: Desk, lesson: Lesson, release: Path) -> Path | None:
         target.rename(backup)
     target.parent.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(source, target)
-    desk.copied[lesson.path.as_posix()] = new
+    desk.copied[lesson.path.as_posix()] = [hashlib.sha256(source.read_bytes()).hexdigest(), new]
     desk.checks.pop(lesson.path.as_posix(), None)
     desk.save()
     return backup
@@ -381,18 +390,21 @@ def hand_in(desk: Desk, assignment: str, to: Path, name: str) -> HandedIn:
 def _write_start(desk: Desk) -> None:
     """Renew the start page, unless the learner has written in it."""
     target = desk.work / START
-    if fingerprint(target) in (None, desk.copied.get(START)):
+    if fingerprint(target) in (None, desk.copied.get(START, ["", ""])[1]):
         target.write_text(start_page(desk), encoding="utf-8")
-        desk.copied[START] = fingerprint(target) or ""
+        words = fingerprint(target)
+        assert words is not None
+        desk.copied[START] = [words, words]
 
 
 def start_page(desk: Desk) -> str:
     """Where to begin or go on, all lessons, and what else a newcomer needs to know."""
-    rows, open_lessons = [], []
+    rows, open_lessons, begun = [], [], False
     for lesson in lessons():
         if not (desk.work / lesson.path).is_file():
             continue
         done = exercises_done(desk.last_check(lesson))
+        begun = begun or done > 0
         if done < len(lesson.exercises):
             open_lessons.append(lesson)
         rows.append(
@@ -400,17 +412,17 @@ def start_page(desk: Desk) -> str:
             f"{lesson.minutes} | {done} of {len(lesson.exercises)} |"
         )
     return START_PAGE.format(
-        where=_where_to_go(open_lessons, len(rows)),
+        where=_where_to_go(open_lessons, begun),
         rows="\n".join(rows),
         assignment=lessons()[0].assignment,
     )
 
 
-def _where_to_go(open_lessons: list[Lesson], count: int) -> str:
+def _where_to_go(open_lessons: list[Lesson], begun: bool) -> str:
     if not open_lessons:
         return "**All exercises are done.**"
     lesson = open_lessons[0]
-    word = "Begin" if len(open_lessons) == count else "Go on"
+    word = "Go on" if begun else "Begin"
     return (
         f"**[{word} with lesson {lesson.number}: {lesson.title}]({lesson.path.as_posix()})** "
         f"({lesson.minutes} minutes)"
@@ -442,15 +454,15 @@ You write a small language model in NumPy, every formula by your own hand.
 
 ## When you want more
 
-Open a terminal (File → New → Terminal) and type:
+Open a terminal (**File → New → Terminal**):
 
-| | |
+| Type | and this happens |
 |---|---|
-| `byhand hint softmax` | the next hint for an exercise |
-| `byhand check 1` | runs lesson 1 afresh, from its first cell to its last |
-| `byhand progress` | what is done |
-| `byhand reset 1` | starts lesson 1 over, and keeps what you wrote |
-| `byhand submit {assignment}` | hands in what you wrote |
+| `byhand hint softmax` | you get the next hint for an exercise |
+| `byhand check 1` | lesson 1 is run afresh, from its first cell to its last, and judged |
+| `byhand progress` | you see what is done |
+| `byhand reset 1` | lesson 1 starts over, and what you wrote is kept beside it |
+| `byhand submit {assignment}` | your notebooks are handed in |
 
-The column *Done* shows the last `byhand check`, as of the last `byhand learn`.
+The column *Done* above is what `byhand check` last found; this page is renewed by `byhand learn`.
 """

@@ -108,7 +108,7 @@ def _absent(probe: Told) -> Verdict:
 # Outside of it
 
 
-@dataclass
+@dataclass(eq=False)
 class Step:
     """One thing that the kernel is asked to run: a cell of the notebook, or a verdict.
 
@@ -122,6 +122,11 @@ class Step:
     exercise: str | None = None
     check: "Step | None" = None
     failure: str | None = None
+
+    @property
+    def source(self) -> str:
+        """What is run."""
+        return self.cell.source
 
     @property
     def over(self) -> bool:
@@ -204,7 +209,7 @@ def is_code(cell: "NotebookNode") -> bool:
 
 def _check_of(probe: Told, steps: Iterable[Step]) -> Step | None:
     calls = re.compile(rf"^check\((?:{probe.variable}\)|{probe.variable}=)", re.MULTILINE)
-    return next((step for step in steps if calls.search(step.cell.source)), None)
+    return next((step for step in steps if calls.search(step.source)), None)
 
 
 async def _run(
@@ -215,7 +220,19 @@ async def _run(
 ) -> None:
     """Run all steps, once more without the last one whenever that cost the kernel."""
     while await _costs_the_kernel(steps, folder, timeout_s, progress):
-        pass
+        _spare(steps)
+
+
+def _spare(steps: list[Step]) -> None:
+    """Count cells as lost that only call an exercise which is lost: waiting again tells nothing."""
+    checks = [step.check for step in steps]
+    for step in steps:
+        if step.exercise and step.check and step.check.failure:
+            calls = re.compile(rf"\b{step.exercise.replace('-', '_')}\(")
+            for other in steps:
+                looks_on = not other.exercise and other not in checks and "def " not in other.source
+                if looks_on and not other.failure and calls.search(other.source):
+                    other.failure = step.check.failure
 
 
 async def _costs_the_kernel(
@@ -229,7 +246,8 @@ async def _costs_the_kernel(
 
     client = _client(steps, folder, timeout_s)
     quiet = subprocess.DEVNULL  # for what the process says when it crashes
-    before: Step | None = None
+    leaving: list[bool] = []
+    client.on_cell_executed = lambda execute_reply, **_: leaving.append(_leaves(execute_reply))
     async with client.async_setup_kernel(stdout=quiet, stderr=quiet):
         with contextlib.suppress(NotImplementedError):  # Ctrl+C is for us, not for nbclient
             asyncio.get_running_loop().remove_signal_handler(signal.SIGINT)
@@ -238,25 +256,28 @@ async def _costs_the_kernel(
                 progress(place, len(steps))
             if step.over:
                 continue
-            step.cell.execution_count = None
             try:
                 await client.async_execute_cell(step.cell, place)
             except CellTimeoutError:
                 step.failure = ENDLESS
-                return True
             except DeadKernelError:
                 task = asyncio.current_task()
-                if task and task.cancelling():
+                if task and task.cancelling():  # by Ctrl+C
                     raise asyncio.CancelledError from None
-                began = step.cell.execution_count is not None or before is None
-                lost = step if began else before  # exit() ends the kernel a moment later
-                assert lost is not None
-                lost.failure = DIED
+                step.failure = DIED
+            if leaving and leaving[-1]:
+                step.failure = DIED
+            if step.failure:
                 return True
-            before = step
     if progress:
         progress(len(steps), len(steps))
     return False
+
+
+def _leaves(execute_reply: dict[str, Any]) -> bool:
+    """Whether a cell called exit() or quit(): the kernel ends only a moment after its answer."""
+    payload = execute_reply["content"].get("payload") or []
+    return any(one.get("source") == "ask_exit" for one in payload)
 
 
 def _client(steps: list[Step], folder: Path, timeout_s: float) -> "NotebookClient":
@@ -338,5 +359,5 @@ def _notes(
                 ENDLESS: f"did not finish within {timeout_s:g} s",
                 DIED: "ended its whole process",
             }[step.failure]
-            first = step.cell.source.strip().splitlines()[0]
+            first = step.source.strip().splitlines()[0]
             yield f"The cell that begins with `{first}` {ended}, and was left out."

@@ -12,8 +12,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 CELL = "padding:.25em .6em;text-align:right;font-variant-numeric:tabular-nums"
-# Two hues that colour-blind readers tell apart; white text only on the darker half of the scale.
+# Two hues that colour-blind readers tell apart.
 POSITIVE, NEGATIVE = (0, 83, 156), (158, 62, 0)
+HALFWAY = 0.179  # the luminance on which black and white text stand out equally, by 4.58 to 1
+HUGE = 1e7  # numbers from here on are written as powers of ten
 
 
 class Page:
@@ -43,15 +45,18 @@ def show_matrix(
         matrix: (n,) or (n, m) numbers.
         rows, columns: labels; by default the index.
         caption: what to look for.
-        decimals: how many to show.
+        decimals: how many to show; whole numbers have none.
 
     Raises:
         ValueError: if matrix has more than two axes, or the labels do not fit it.
     """
-    table = np.atleast_2d(np.asarray(matrix, dtype=float))
-    if table.ndim > 2:
-        raise ValueError(f"show_matrix takes one or two axes, this array has {table.ndim}")
-    row_names = _labels(rows, table.shape[0], "rows", blank=np.ndim(matrix) == 1)
+    given = np.asarray(matrix)
+    if given.ndim > 2:
+        raise ValueError(f"show_matrix takes one or two axes, this array has {given.ndim}")
+    if given.dtype.kind in "biu":
+        decimals = 0
+    table = np.atleast_2d(given.astype(float))
+    row_names = _labels(rows, table.shape[0], "rows", blank=given.ndim < 2)
     column_names = _labels(columns, table.shape[1], "columns", blank=False)
     finite = np.abs(table[np.isfinite(table)])
     largest = float(finite.max()) if finite.size and finite.max() > 0 else 1.0
@@ -62,13 +67,12 @@ def show_matrix(
         + "</tr>"
         for name, numbers in zip(row_names, table, strict=True)
     )
+    above = '<caption style="text-align:left;caption-side:top">' + escape(caption) + "</caption>"
     html = (
-        '<table style="border-collapse:collapse"><caption style="text-align:left;'
-        f'caption-side:top">{escape(caption)}</caption><thead><tr><td></td>{head}</tr></thead>'
-        f"<tbody>{body}</tbody></table>"
+        f'<table style="border-collapse:collapse">{above if caption else ""}'
+        f"<thead><tr><td></td>{head}</tr></thead><tbody>{body}</tbody></table>"
     )
-    text = np.array2string(table, precision=decimals, suppress_small=True)
-    return Page(html, f"{caption}\n{text}" if caption else text)
+    return Page(html, _text(table, row_names, column_names, caption, decimals))
 
 
 def _labels(given: Sequence[object] | None, length: int, what: str, blank: bool) -> list[str]:
@@ -80,12 +84,42 @@ def _labels(given: Sequence[object] | None, length: int, what: str, blank: bool)
 
 
 def _cell(number: float, largest: float, decimals: int) -> str:
-    share = min(abs(number) / largest, 1.0) if np.isfinite(number) else 0.0
-    red, green, blue = POSITIVE if number >= 0 else NEGATIVE
-    shade = [round(255 + share * (channel - 255)) for channel in (red, green, blue)]
-    ink = "#ffffff" if share > 0.6 else "#111111"
+    share = abs(number) / largest if np.isfinite(number) else 0.0
+    shade = [
+        round(255 + share * (channel - 255)) for channel in (POSITIVE if number >= 0 else NEGATIVE)
+    ]
+    ink = "#000000" if luminance(shade) > HALFWAY else "#ffffff"
     colours = f"background:rgb({shade[0]},{shade[1]},{shade[2]});color:{ink}"
-    return f'<td style="{CELL};{colours}">{number:.{decimals}f}</td>'
+    return f'<td style="{CELL};{colours}">{_number(number, decimals)}</td>'
+
+
+def luminance(colour: Sequence[int]) -> float:
+    """How bright a colour of 0 to 255 for red, green and blue is, from 0 to 1, as WCAG has it."""
+    linear = [
+        channel / 255 / 12.92 if channel <= 10 else ((channel / 255 + 0.055) / 1.055) ** 2.4
+        for channel in colour
+    ]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def _number(number: float, decimals: int) -> str:
+    style = "e" if np.isfinite(number) and abs(number) >= HUGE else "f"
+    text = f"{number:.{decimals}{style}}"
+    return text.removeprefix("-") if float(text) == 0 else text
+
+
+def _text(
+    table: np.ndarray, rows: list[str], columns: list[str], caption: str, decimals: int
+) -> str:
+    """The same table in plain text, with its caption and labels."""
+    numbers = [[_number(number, decimals) for number in row] for row in table]
+    lines = [["", *columns], *([name, *row] for name, row in zip(rows, numbers, strict=True))]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    texts = [
+        "  ".join(entry.rjust(width) for entry, width in zip(line, widths, strict=True))
+        for line in lines
+    ]
+    return "\n".join([caption, *texts] if caption else texts)
 
 
 def show_plot(figure: "Figure", alt: str) -> Page:

@@ -174,7 +174,7 @@ class _Extract:
             raise self._missing()
         self.own = own
         self.statements = list(self._parsed(cells))
-        self.chosen: list[_Statement] = []
+        self.chosen = [one for one in self.statements if "*" in one.binds]  # from numpy import *
         self.borrowed: set[str] = set()
         self._need(probe.variable)
         if not any(probe.variable in statement.binds for statement in self.chosen):
@@ -216,7 +216,10 @@ class _Extract:
             source = plain_python(cell["source"])
             file = f"<{self.path.name}, cell {cell.get('id') or place}>"
             try:
-                body = ast.parse(source).body
+                found = [
+                    _Statement(place, file, node, frozenset(_bound(node)), frozenset(_read(node)))
+                    for node in ast.parse(source).body
+                ]
             except SyntaxError as error:
                 if place == self.own:
                     variable, kind = self.probe.variable, type(error).__name__
@@ -224,8 +227,7 @@ class _Extract:
                     raise _NotRight(variable, why) from None
                 continue
             linecache.cache[file] = (len(source), None, source.splitlines(True), file)
-            for node in body:
-                yield _Statement(place, file, node, frozenset(_bound(node)), frozenset(_read(node)))
+            yield from found
 
     def _need(self, name: str) -> None:
         """Choose the statements that make `name`, and all that these need in their turn."""

@@ -6,6 +6,7 @@ A probe holds recorded inputs and answers, and sentences; no formula. `build` wr
 
 import hashlib
 import json
+import re
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -14,9 +15,11 @@ from typing import Any
 import numpy as np
 
 from .ask import Answer
-from .tree import flatten, unflatten
+from .tree import Code, flatten, unflatten
 
 FOLDER = Path(__file__).parent / "probes"
+COURSE = "course"  # the list of lessons, which lies among the probes
+NAME = re.compile(r"(?=.{1,80}\Z)[a-z0-9]+(-[a-z0-9]+)*")
 
 
 class NoSuchExercise(LookupError):
@@ -71,12 +74,17 @@ class Told:
 
 @dataclass(frozen=True)
 class FunctionProbe(Told):
-    """A function and what it should answer. Points are given for each name in `returns`."""
+    """A function and what it should answer. Points are given for each name in `returns`.
+
+    Attributes:
+        asks: how to put a question, where one call is not enough.
+    """
 
     arguments: tuple[str, ...] = ()
     returns: tuple[str, ...] = ()
     tolerance: float = 1e-7
     cases: tuple[Case, ...] = ()
+    asks: Code | None = None
 
 
 @dataclass(frozen=True)
@@ -112,7 +120,7 @@ def digest(name: str, place: int, entry: object) -> str:
 @cache
 def course(folder: Path = FOLDER) -> tuple[dict[str, Any], ...]:
     """The lessons in order: each a dict of number, name, title, assignment and exercises."""
-    return tuple(json.loads((folder / "course.json").read_text(encoding="utf-8")))
+    return tuple(json.loads((folder / f"{COURSE}.json").read_text(encoding="utf-8")))
 
 
 def load(name: str, folder: Path = FOLDER) -> FunctionProbe | ValueProbe | Told:
@@ -121,24 +129,29 @@ def load(name: str, folder: Path = FOLDER) -> FunctionProbe | ValueProbe | Told:
     Raises:
         NoSuchExercise: if there is none of that name.
     """
-    try:
-        told = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
-    except OSError:
-        import difflib
-
-        known = [exercise for lesson in course(folder) for exercise in lesson["exercises"]]
-        near = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
-        close = f" Did you mean {' or '.join(near)}?" if near else ""
-        raise NoSuchExercise(f"There is no exercise called {name!r}.{close}") from None
+    path = folder / f"{name}.json"
+    if not NAME.fullmatch(name) or name == COURSE or not path.is_file():
+        raise _no_such_exercise(name, folder)
+    told = json.loads(path.read_text(encoding="utf-8"))
     told = {key: tuple(item) if isinstance(item, list) else item for key, item in told.items()}
     if told["kind"] == "function":
         with np.load(folder / f"{name}.npz", allow_pickle=False) as file:
             told["cases"] = tuple(_case(case, file) for case in told["cases"])
+        told["asks"] = Code(*told["asks"]) if told.get("asks") else None
         return FunctionProbe(**told)
     if told["kind"] == "free answer":
         return Told(**told)
     told["mistaken"] = {mistake: tuple(entries) for mistake, entries in told["mistaken"].items()}
     return ValueProbe(**told)
+
+
+def _no_such_exercise(name: str, folder: Path) -> NoSuchExercise:
+    import difflib
+
+    known = [exercise for lesson in course(folder) for exercise in lesson["exercises"]]
+    near = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
+    close = f" Did you mean {' or '.join(near)}?" if near else ""
+    return NoSuchExercise(f"There is no exercise called {name[:40]!r}.{close}")
 
 
 def save(probe: Told, folder: Path) -> None:
@@ -147,8 +160,9 @@ def save(probe: Told, folder: Path) -> None:
     if isinstance(probe, FunctionProbe):
         arrays: list[np.ndarray] = []
         told["cases"] = [_case_tree(case, arrays) for case in probe.cases]
+        told["asks"] = [probe.asks.name, probe.asks.source] if probe.asks else None
         named = {str(place): array for place, array in enumerate(arrays)}
-        np.savez(folder / f"{probe.name}.npz", allow_pickle=False, **named)  # type: ignore[arg-type]
+        np.savez(folder / f"{probe.name}.npz", allow_pickle=False, **named)
     text = json.dumps(told, indent=1, ensure_ascii=False) + "\n"
     (folder / f"{probe.name}.json").write_text(text, encoding="utf-8")
 
@@ -178,6 +192,6 @@ def _case(told: dict[str, Any], file: Any) -> Case:
         else Answer(unflatten(answer["value"], array_at), changed=tuple(answer["changed"]))
         for name, answer in told["mistaken"].items()
     }
-    inputs = unflatten(told["inputs"], array_at)
+    inputs = unflatten(told["inputs"], array_at, stand_ins=True)
     assert isinstance(inputs, tuple)
     return Case(told["label"], inputs, unflatten(told["expected"], array_at), mistaken)

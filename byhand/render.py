@@ -4,8 +4,11 @@ import textwrap
 from html import escape
 
 from .verdict import Verdict
+from .wording import join
 
-# Colours follow JupyterLab's theme where there is one. The word and the sign say the same.
+WIDTH = 78
+# Words take the colour of the text around them, in light and dark themes alike; only the border
+# and the sign beside the word have a colour. It follows JupyterLab's theme where there is one.
 RIGHT = ("✓", "Right", "var(--jp-success-color0, #1b5e20)")
 WRONG = ("✗", "Not yet", "var(--jp-error-color0, #b71c1c)")
 UNJUDGED = ("?", "Not judged", "var(--jp-warn-color0, #7a4a00)")
@@ -22,30 +25,43 @@ def to_text(verdict: Verdict) -> str:
             lines.append(f"    {'':<{width}}  expected  {evidence.expected}")
         paragraphs.append("\n".join(lines))
     if verdict.given:
-        paragraphs.append(f"    with {verdict.given}")
-    paragraphs += [_wrap(text) for text in (verdict.cause, verdict.question) if text]
+        paragraphs.append(_wrap(f"with {verdict.given}", indent="    "))
+    paragraphs += [
+        _wrap(text) for text in (verdict.cause, verdict.question, earned(verdict)) if text
+    ]
     return "\n\n".join(paragraphs)
 
 
-def _wrap(text: str) -> str:
-    return textwrap.fill(text, 78, break_long_words=False, break_on_hyphens=False)
+def _wrap(text: str, indent: str = "") -> str:
+    return textwrap.fill(
+        text, WIDTH, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False
+    )
+
+
+def earned(verdict: Verdict) -> str:
+    """What was earned so far, in a sentence; nothing, if that is nothing."""
+    if not verdict.score:
+        return ""
+    noun = "point" if verdict.points == 1 else "points"
+    total = f"{verdict.score:g} of {verdict.points:g} {noun}"
+    right = [part for part, is_right in verdict.parts.items() if is_right]
+    return f"{total}." if verdict.passed else f"{total} so far, for {join(right)}."
 
 
 def to_html(verdict: Verdict) -> str:
     """A verdict as one HTML section, readable by eye and by screen reader, without scripts."""
     sign, word, colour = _mark(verdict)
     body = [
-        f'<p style="margin:0"><strong style="color:{colour}">'
-        f'<span aria-hidden="true">{sign}</span> {word}.</strong> '
-        f"<code>{escape(verdict.function)}</code>: {escape(verdict.headline)}</p>"
+        f'<p style="margin:0"><strong><span aria-hidden="true" style="color:{colour}">{sign}</span>'
+        f" {word}.</strong> <code>{escape(verdict.function)}</code>: {escape(verdict.headline)}</p>"
     ]
     if verdict.evidence:
         body.append(_evidence_table(verdict))
     if verdict.given:
-        body.append(f'<p style="margin:.5em 0 0">with <code>{escape(verdict.given)}</code></p>')
-    for text in (verdict.cause, verdict.question):
+        body.append(_paragraph(f"with <code>{escape(verdict.given)}</code>"))
+    for text in (verdict.cause, verdict.question, earned(verdict)):
         if text:
-            body.append(f'<p style="margin:.5em 0 0">{escape(text)}</p>')
+            body.append(_paragraph(escape(text)))
     label = escape(f"Check of {verdict.function}: {word}", quote=True)
     return (
         f'<section role="status" aria-label="{label}" style="border-left:4px solid {colour};'
@@ -59,14 +75,21 @@ def _mark(verdict: Verdict) -> tuple[str, str, str]:
     return UNJUDGED if verdict.stage == "unjudged" else WRONG
 
 
+def _paragraph(inside: str) -> str:
+    return f'<p style="margin:.5em 0 0">{inside}</p>'
+
+
 def _evidence_table(verdict: Verdict) -> str:
     rows = "".join(
         f'<tr><th scope="row" style="text-align:left">{escape(evidence.place)}</th>'
-        f"<td><code>{escape(evidence.yours)}</code></td>"
-        f"<td><code>{escape(evidence.expected)}</code></td></tr>"
+        f"{_cell(evidence.yours)}{_cell(evidence.expected)}</tr>"
         for evidence in verdict.evidence
     )
     return (
         '<table style="margin:.5em 0 0"><thead><tr><td></td><th scope="col">yours</th>'
         f'<th scope="col">expected</th></tr></thead><tbody>{rows}</tbody></table>'
     )
+
+
+def _cell(text: str) -> str:
+    return f'<td><code style="white-space:pre">{escape(text)}</code></td>'

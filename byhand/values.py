@@ -1,5 +1,6 @@
 """Judging values: what a learner worked out by hand, or predicted."""
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -8,53 +9,115 @@ from .ask import Answer
 from .probe import ValueProbe, digest
 from .tree import Other
 from .verdict import Verdict
-from .wording import describe, join, shorten
+from .wording import count, describe, join, one_line
+
+QUESTIONS = {
+    "value": "Which step would you redo first?",
+    "choice": "Which small example of your own would tell the options apart?",
+    "shape": "Which array does each length come from?",
+}
 
 
 def judge_value(probe: ValueProbe, answer: Answer) -> Verdict:
     """Judge a value worked out by hand, or a prediction."""
-    stage, headline, right = _value_problem(probe, answer)
+    stage, headline = _value_problem(probe, answer)
     mistake = None
     if stage == "value":
         given = fingerprints(probe, answer.value)
-        mistake = next(
-            (name for name, known in probe.mistaken.items() if agrees(given, known)), None
-        )
+        slips = (name for name, known in probe.mistaken.items() if agrees(given, known))
+        mistake = next(slips, None)
     points = sum(probe.points)
-    question = "" if stage in (None, "missing") or mistake else "Which step would you redo first?"
     return Verdict(
-        probe.name, probe.variable, stage, {probe.variable: right}, points if right else 0.0,
-        points, headline, cause=probe.says[mistake] if mistake else "", question=question,
+        exercise=probe.name,
+        function=probe.variable,
+        stage=stage,
+        parts={probe.variable: stage is None},
+        score=0.0 if stage else points,
+        points=points,
+        headline=headline,
+        cause=probe.says[mistake] if mistake else "",
+        question=QUESTIONS.get(probe.kind, "") if stage == "value" and not mistake else "",
         mistake=mistake,
-    )  # fmt: skip
+    )
 
 
-def _value_problem(probe: ValueProbe, answer: Answer) -> tuple[str | None, str, bool]:
+def _value_problem(probe: ValueProbe, answer: Answer) -> tuple[str | None, str]:
+    """The stage at which a value is wrong, or None, and the headline."""
     value = answer.value
-    if answer.failure == "missing" or (isinstance(value, Other) and value.type_name == "ellipsis"):
-        return "missing", f"not answered yet: replace the dots with {probe.form}.", False
-    if answer.failure or answer.raised or value is None:
-        return "missing", f"not answered yet: write {probe.form}.", False
-    if probe.options and value not in probe.options:
-        listed = ", ".join(f'"{option}"' for option in probe.options)
-        return "type", f"is {shorten(repr(value), 40)}; choose one of {listed}.", False
-    try:
-        shape = np.shape(value)  # type: ignore[arg-type]
-    except ValueError:
-        return "type", f"expected {probe.form}.", False
-    if isinstance(value, Other) or len(shape) != len(probe.shape):
-        return "type", f"is {describe(value)}; expected {probe.form}.", False
+    if answer.failure == "unreadable":
+        return "type", f"cannot be read; expected {probe.form}."
+    if answer.failure in ("timeout", "died"):
+        return "missing", "not there: its notebook did not run to its end."
+    if answer.failure or answer.raised or value is None or _has_dots(value):
+        return "missing", f"not answered yet: replace the dots with {probe.form}."
+    shape = _shape(value)
+    if shape is None or len(shape) != len(probe.shape):
+        return "type", f"is {describe(value)}; expected {probe.form}."
     if shape != probe.shape:
-        return "shape", f"has {shape[0]} entries; expected {probe.form}.", False
+        if len(shape) > 1:
+            return "shape", f"has shape {shape}; expected {probe.form}."
+        found = count(shape[0], "entry", "entries")
+        return "shape", f"has {found}; the right answer has {probe.shape[0]}."
     given = fingerprints(probe, value)
     if agrees(given, probe.digests):
-        return None, "right.", True
-    entries = [known in near for near, known in zip(given, probe.digests, strict=True)]
-    if any(entries):
-        names = [str(place) for place, right in enumerate(entries) if not right]
-        which = "entry" if len(names) == 1 else "entries"
-        return "value", f"{which} {join(names)} (counted from 0) not right yet.", False
-    return "value", "not right yet.", False
+        return None, "right. Well done!"
+    entries = _entries(value)
+    if probe.options and canonical(value, 0) not in [canonical(one, 0) for one in probe.options]:
+        listed = ", ".join(f'"{option}"' for option in probe.options)
+        return "type", f"is {_quoted(value)}; choose one of {listed}."
+    if any(_is_text(entry) and (probe.tolerance or _is_a_number(entry)) for entry in entries):
+        quoted = _quoted(next(entry for entry in entries if _is_text(entry)))
+        return "type", f"holds the text {quoted}; numbers stand without quotes."
+    right = [known in near for near, known in zip(given, probe.digests, strict=True)]
+    if not any(right):
+        return "value", "not right yet."
+    places = [_place(flat, shape) for flat, fits in enumerate(right) if not fits]
+    which = "entry" if len(places) == 1 else "entries"
+    verb = "is" if len(places) == 1 else "are"
+    return "value", f"{which} {join(places)} (counting from 0) {verb} not right yet."
+
+
+def _has_dots(value: object) -> bool:
+    """Whether a value is or holds the three dots of an answer that was not written yet."""
+    if isinstance(value, (tuple, list)):
+        return any(map(_has_dots, value))
+    return value is Ellipsis or (isinstance(value, Other) and value.type_name == "ellipsis")
+
+
+def _shape(value: object) -> tuple[int, ...] | None:
+    """The shape of a number, a text, or an even nest of them; of all else None."""
+    if isinstance(value, (dict, bytes, Other)):
+        return None
+    try:
+        return np.shape(value)  # type: ignore[call-overload]
+    except ValueError:  # lists of different lengths
+        return None
+
+
+def _entries(value: object) -> list[object]:
+    """All entries of a value in one row."""
+    return np.asarray(value, dtype=object).ravel().tolist()
+
+
+def _place(flat: int, shape: tuple[int, ...]) -> str:
+    index = [str(axis) for axis in np.unravel_index(flat, shape)]
+    return index[0] if len(index) == 1 else f"[{', '.join(index)}]"
+
+
+def _is_text(entry: object) -> bool:
+    return isinstance(entry, str)
+
+
+def _is_a_number(entry: object) -> bool:
+    try:
+        float(str(entry))
+    except ValueError:
+        return False
+    return True
+
+
+def _quoted(value: object) -> str:
+    return f'"{one_line(str(value), 40)}"'
 
 
 def fingerprints(probe: ValueProbe, value: object) -> list[set[str]]:
@@ -63,10 +126,9 @@ def fingerprints(probe: ValueProbe, value: object) -> list[set[str]]:
     A number stands on a grid of width `tolerance`, and counts for its grid line and both
     neighbours; anything else stands for itself.
     """
-    entries = np.asarray(value, dtype=object).ravel().tolist()
     return [
         {digest(probe.name, place, near) for near in _near(entry, probe.tolerance)}
-        for place, entry in enumerate(entries)
+        for place, entry in enumerate(_entries(value))
     ]
 
 
@@ -78,11 +140,20 @@ def _near(entry: object, tolerance: float) -> tuple[object, ...]:
 
 
 def canonical(entry: object, tolerance: float) -> int | float | str:
-    """What stands for an entry in a digest: the nearest line of the grid, or lower-case text."""
-    if isinstance(entry, (int, float, np.number)) and not isinstance(entry, bool):
-        number = float(entry)
-        return round(number / tolerance) if tolerance and np.isfinite(number) else number
-    return str(entry).strip().casefold()
+    """What stands for an entry in a digest: the nearest line of the grid, or lower-case text.
+
+    Half-way between two lines the upper one is nearest, so that numbers one tolerance apart never
+    stand more than one line apart.
+    """
+    if isinstance(entry, np.ndarray) and not entry.ndim:
+        entry = entry.item()
+    if isinstance(entry, (int, float, np.integer, np.floating)) and not isinstance(entry, bool):
+        try:
+            number = float(entry) + 0.0  # -0.0 becomes 0.0
+            return math.floor(number / tolerance + 0.5) if tolerance else number
+        except (OverflowError, ValueError):  # too large for a float; nan or infinite
+            return "no number on the grid"
+    return " ".join(str(entry).split()).casefold()
 
 
 def agrees(given: list[set[str]], known: Sequence[str]) -> bool:

@@ -100,10 +100,10 @@ def judge(
             }
         )
     else:
-        out.print(to_text(verdict), markup=False)
         parts = ", ".join(f"{part} {'✓' if ok else '✗'}" for part, ok in verdict.parts.items())
-        named = f"mistake {verdict.mistake}, relation {verdict.relation}"
-        out.print(f"\n{verdict.score:g} of {verdict.points:g} points ({parts}); {named}")
+        out.print(f"{to_text(verdict)}\n", markup=False)
+        out.print(f"score     {verdict.score:g} of {verdict.points:g} ({parts})")
+        out.print(f"mistake   {verdict.mistake or '-'}\nrelation  {verdict.relation or '-'}")
     if not verdict.passed:
         raise typer.Exit(1)
 

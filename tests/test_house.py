@@ -2,10 +2,17 @@
 
 import ast
 import sys
+import textwrap
 import zipfile
 from subprocess import run
 
 import pytest
+
+from byhand.check import judge
+from byhand.probe import load
+from byhand.render import to_text
+from byhand_course.build.cells import function_source
+from byhand_course.lessons import Exercise, find_exercise, load_lessons, mistaken_function
 
 # Who may import whom, of ours; besides, everybody may import their own room and the errors.
 FLOORS = {
@@ -85,11 +92,16 @@ def wheel(tmp_path_factory):
     return next(out.glob("byhand-*.whl"))
 
 
+def test_the_readme_shows_what_a_check_says(root):
+    """The verdict in the README is what a learner with that mistake reads."""
+    _, task = find_exercise("softmax")
+    mistake = next(known for known in task.mistakes if known.name == "always-axis-0")
+    verdict = judge(load("softmax"), mistaken_function(task.solution, mistake))
+    assert textwrap.indent(to_text(verdict), "    ") in (root / "README.md").read_text("utf-8")
+
+
 def test_the_learners_wheel_holds_nothing_hidden(wheel, root):
     """No line of a solution, and nothing of the course maker's, is in the wheel."""
-    from byhand_course.build.cells import function_source
-    from byhand_course.lessons import Exercise, load_lessons
-
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
         text = b"\n".join(archive.read(name) for name in names).decode("utf-8", "replace")

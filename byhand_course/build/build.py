@@ -89,6 +89,7 @@ def _entry(lesson: Lesson) -> dict[str, object]:
         "assignment": lesson.assignment,
         "notebook": notebook_name(lesson),
         "objective": lesson.objective,
+        "place": lesson.place,
         "minutes": lesson_minutes(lesson),
         "points": lesson_points(lesson),
         "exercises": [task.name for task in lesson.exercises],

@@ -1,6 +1,7 @@
 """Exercises held to each other: names, points, hints, and mistakes that can be told apart."""
 
 from byhand.compare import judge_function
+from byhand.map import PLACES
 from byhand.probe import FunctionProbe
 from byhand_course.lessons import (
     BrokenExercise,
@@ -23,6 +24,9 @@ def hold_declarations(lessons: tuple[Lesson, ...]) -> None:
     """
     owners: dict[str, Lesson] = {}
     for lesson in lessons:
+        if lesson.place not in PLACES:
+            says = f"there is no place {lesson.place!r} on the map; there are {', '.join(PLACES)}"
+            raise BrokenLesson(folder_of(lesson) / "exercises.py", "place=", says)
         for task in lesson.exercises:
             if task.name in owners:
                 other = folder_of(owners[task.name]).name
@@ -30,9 +34,9 @@ def hold_declarations(lessons: tuple[Lesson, ...]) -> None:
                     lesson, task, f"the name {task.name!r} is taken by {other}; rename it"
                 )
             owners[task.name] = lesson
-            says = _fault(task)
-            if says:
-                raise _broken(lesson, task, says)
+            fault = _fault(task)
+            if fault:
+                raise _broken(lesson, task, fault)
 
 
 def _fault(task: Task) -> str | None:

@@ -41,7 +41,7 @@ def source_notebook(lesson: Lesson) -> NotebookNode:
     file = folder_of(lesson) / "lesson.py"
     drafts = jupytext.read(file, fmt="py:percent").cells
     _hold_prose_to_exercises(lesson, drafts)
-    cells = [_opening(lesson), *_cells(lesson, drafts)]
+    cells = [_opening(lesson), _map(lesson), *_cells(lesson, drafts)]
     _name_cells(cells)
     notebook = new_notebook(cells=cells, metadata=METADATA)
     notebook.nbformat_minor = 5
@@ -71,6 +71,10 @@ def _opening(lesson: Lesson) -> NotebookNode:
         f"{lesson_minutes(lesson)} minutes · {lesson_points(lesson)} points · "
         f"{len(lesson.exercises)} exercises · needs: {lesson.needs}"
     )
+
+
+def _map(lesson: Lesson) -> NotebookNode:
+    return new_code_cell(f"from byhand import show_map\n\nshow_map({lesson.number})")
 
 
 def _cells(lesson: Lesson, drafts: list[NotebookNode]) -> Iterator[NotebookNode]:

@@ -29,7 +29,7 @@ import numpy as np
 
 import byhand
 from byhand.ask import Answer
-from byhand.tree import NotATree, flatten, unflatten
+from byhand.tree import Code, NotATree, flatten, unflatten
 
 from .frames import Gone, Hostile, pack, read_json, read_outputs, receive, send
 
@@ -138,14 +138,20 @@ class Engine:
     ) -> None:
         self.close()
 
-    def open(self, cells: Sequence[str]) -> "Notebook":
+    def open(
+        self, cells: Sequence[str], earlier: Mapping[str, Callable] = NOTHING_SERVED
+    ) -> "Notebook":
         """Run a notebook's cells, each on its own: one that raises does not stop the next.
+
+        Args:
+            cells: their sources.
+            earlier: what `byhand.mine` lends to the notebook; a call is answered here.
 
         Raises:
             EngineError: if no process can be started.
         """
         self._warm_parent()  # its second is not the notebook's
-        notebook = Notebook(self, cells)
+        notebook = Notebook(self, cells, earlier)
         self._notebooks.add(notebook)
         try:
             notebook.run()
@@ -198,8 +204,11 @@ class Notebook:
         outcomes: one for each cell.
     """
 
-    def __init__(self, engine: Engine, cells: Sequence[str]) -> None:
+    def __init__(
+        self, engine: Engine, cells: Sequence[str], earlier: Mapping[str, Callable]
+    ) -> None:
         self._engine = engine
+        self._earlier = earlier
         self._cells = tuple(cells)
         self._most_lines = max((cell.count("\n") + 1 for cell in cells), default=0)
         self._budget = _Budget(engine.limits.notebook_timeout_s)
@@ -231,7 +240,11 @@ class Notebook:
         self.outcomes = self._run_cells()
 
     def ask(
-        self, function: str, inputs: tuple, serve: Mapping[str, Callable] = NOTHING_SERVED
+        self,
+        function: str,
+        inputs: tuple,
+        serve: Mapping[str, Callable] = NOTHING_SERVED,
+        asks: Code | None = None,
     ) -> Answer:
         """Call one of the notebook's functions on copies of inputs, in a fork that is forgotten.
 
@@ -239,6 +252,7 @@ class Notebook:
             function: its name.
             inputs: anything that `byhand.tree.flatten` can write.
             serve: functions that are answered here, whatever the notebook has under their names.
+            asks: how to put the question, as in `byhand.ask.ask`.
 
         Returns:
             the answer, its message empty. Its failure is "missing" if the notebook has no such
@@ -250,6 +264,7 @@ class Notebook:
             "name": function,
             "inputs": flatten(tuple(inputs), arrays),
             "serve": sorted(serve),
+            "asks": flatten(asks, []),
         }
         return self._question(message, arrays, serve, len(inputs))
 
@@ -284,15 +299,16 @@ class Notebook:
             return Answer(failure=_failure(error))
 
     def _server(self, serve: Mapping[str, Callable]) -> "Server":
-        """Answers calls with serve's functions, and counts them."""
+        """Answers calls with serve's functions and earlier ones, and counts them."""
         limits, calls = self._engine.limits, 0
+        served = {**self._earlier, **serve}
 
         def server(message: dict, arrays: list[np.ndarray]) -> bytes:
             nonlocal calls
             calls += 1
             if calls > limits.served_calls:
-                raise Hostile("a question called back too often")
-            return _serve_call(serve, message, arrays, limits)
+                raise Hostile("a cell or question called back too often")
+            return _serve_call(served, message, arrays, limits)
 
         return server
 
@@ -318,7 +334,7 @@ class Notebook:
         message = {"op": "run", "source": self._cells[place], "count": place + 1}
         try:
             with self._budget.spending(limits.cell_timeout_s) as deadline:
-                reply, _ = self._process.converse(pack(message), deadline, _serve_nothing)
+                reply, _ = self._process.converse(pack(message), deadline, self._server({}))
                 if set(reply) != {"op", "ok", "outputs"} or type(reply["ok"]) is not bool:
                     raise Hostile("a cell's outcome has other fields than outcomes have")
                 outputs = read_outputs(reply["outputs"], limits.text_chars, limits.picture_chars)
@@ -381,25 +397,12 @@ def _read_answer(reply: dict, arrays: list[np.ndarray], inputs: int, lines: int)
     ):
         raise Hostile("an answer names inputs that there are not")
     return Answer(
-        value=unflatten(reply["value"], _at(arrays)),
+        value=unflatten(reply["value"], arrays.__getitem__),
         raised=raised if raised is None or raised in EXCEPTION_NAMES else "Exception",
         line_number=number if type(number) is int and 1 <= number <= lines else None,
         changed=tuple(sorted(set(changed))),
         failure=reply["failure"],
     )
-
-
-def _at(arrays: list[np.ndarray]) -> Callable[[int], np.ndarray]:
-    def array_at(index: int) -> np.ndarray:
-        if index >= len(arrays):
-            raise NotATree("a tree points to an array that did not come with it")
-        return arrays[index]
-
-    return array_at
-
-
-def _serve_nothing(message: dict, arrays: list[np.ndarray]) -> bytes:
-    raise Hostile("a cell called back to the grader")
 
 
 def _serve_call(
@@ -412,8 +415,8 @@ def _serve_call(
     """
     if set(message) != {"op", "name", "args", "kwargs"}:
         raise Hostile("a call has other fields than calls have")
-    args = unflatten(message["args"], _at(arrays))
-    kwargs = unflatten(message["kwargs"], _at(arrays))
+    args = unflatten(message["args"], arrays.__getitem__)
+    kwargs = unflatten(message["kwargs"], arrays.__getitem__)
     if not isinstance(args, tuple) or not isinstance(kwargs, dict):
         raise Hostile("a call has no arguments")
     if not all(isinstance(name, str) for name in (message["name"], *kwargs)):

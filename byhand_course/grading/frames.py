@@ -185,9 +185,7 @@ def _array(
     array: np.ndarray = np.frombuffer(payload, np.uint8)
     if dtype.kind == "b" and array.size and array.max() > 1:
         raise Hostile("an array of booleans holds something else")  # comparing it is undefined
-    array = array.view(dtype).reshape(shape, order="F" if fortran else "C")
-    array.flags.writeable = False
-    return array
+    return array.view(dtype).reshape(shape, order="F" if fortran else "C")
 
 
 def read_outputs(value: object, text_chars: int, picture_chars: int) -> list[dict]:

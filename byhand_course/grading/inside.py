@@ -19,7 +19,6 @@ import gc
 import io
 import json
 import os
-import random
 import re
 import resource
 import shutil
@@ -40,9 +39,9 @@ from IPython.core.history import HistoryManager
 from IPython.core.interactiveshell import InteractiveShell
 
 sys.path.insert(0, sys.argv[2])  # -I leaves out every folder but the environment's own
-import byhand
 from byhand.ask import Answer, ask
-from byhand.tree import flatten, unflatten
+from byhand.mine import serve_from
+from byhand.tree import Code, flatten, unflatten
 
 if sys.argv[2] not in site.getsitepackages():  # what else lies there is not for notebooks
     sys.path[:] = [folder for folder in sys.path if folder != sys.argv[2]]
@@ -137,8 +136,7 @@ def settle(requests: socket.socket, folder: str, limits: dict) -> None:
     os.chdir(folder)
     os.environ.update(HOME=folder, TMPDIR=folder)
     tempfile.tempdir = folder
-    random.seed()
-    np.random.seed()
+    np.random.seed()  # forks share what the parent has drawn from; `random` renews itself
     apply_limits(limits)
 
 
@@ -207,8 +205,8 @@ class Capture:
     def fail(self, name: str, words: str, traceback: list[str]) -> None:
         """Take an exception: its type's name, its words, and the traceback."""
         was_cut = self._cut
-        trace = self._fit(ANSI.sub("", "\n".join(traceback)))
-        output = {"output_type": "error", "ename": name[:200], "evalue": self._fit(words)}
+        trace = self._fit(_plain("\n".join(traceback)))
+        output = {"output_type": "error", "ename": name[:200], "evalue": self._fit(_plain(words))}
         self._append({**output, "traceback": trace.split("\n")})
         if not was_cut:
             self._say_if_cut()
@@ -229,6 +227,10 @@ class Capture:
     def _say_if_cut(self) -> None:
         if self._cut:
             self.outputs.append({"output_type": "stream", "name": "stdout", "text": CUT})
+
+
+def _plain(text: str) -> str:
+    return ANSI.sub("", text)  # colours of IPython's, or of the learner's own words
 
 
 def _base64(picture: bytes | str) -> str:
@@ -308,7 +310,7 @@ def warm_shell() -> Shell:
     show_figures = figure_shower(shell)
     plt.show = show_figures
     shell.events.register("post_execute", show_figures)
-    byhand.from_grader = Served  # type: ignore[attr-defined]  # how `mine` lends in grading
+    serve_from(Served)  # what `mine` lends in grading
     with listening(shell, Capture(1 << 16, 1 << 20)):
         shell.run_cell("1 / 0")  # a traceback needs 0.2 s of imports
         shell.run_cell("import matplotlib.pyplot as plt; plt.plot([1, 2]); plt.title('$x$')")
@@ -354,16 +356,20 @@ def serve_notebook(shell: Shell, requests: socket.socket, limits: dict) -> None:
         with socket.socket(fileno=descriptors[0]) as channel:
             request, arrays = receive(channel)
             if request["op"] == "run":
-                send(channel, run_cell(shell, request, limits))
+                send(channel, run_cell(shell, channel, request, limits))
             else:
                 answer_in_a_fork(shell, requests, channel, request, arrays)
 
 
-def run_cell(shell: Shell, request: dict, limits: dict) -> dict:
+def run_cell(shell: Shell, channel: socket.socket, request: dict, limits: dict) -> dict:
     """Run one cell and reply with its outputs, and with whether it ran to its end."""
     with listening(shell, Capture(limits["text_chars"], limits["picture_chars"])) as capture:
         shell.execution_count = request["count"]
-        result = shell.run_cell(request["source"], store_history=True)
+        Served.channel = channel
+        try:
+            result = shell.run_cell(request["source"], store_history=True)
+        finally:
+            Served.channel = None
     return {"op": "ran", "ok": bool(result.success), "outputs": capture.outputs}
 
 
@@ -378,8 +384,7 @@ def answer_in_a_fork(
             send(channel, *answer(shell, channel, request, arrays))
         finally:
             os._exit(0)
-    channel.close()  # only the fork holds it now: when the fork dies, the grader knows at once
-    os.waitpid(pid, 0)
+    os.waitpid(pid, 0)  # after which the channel is closed: the grader knows at once of a death
 
 
 def answer(
@@ -394,10 +399,12 @@ def answer(
         if not callable(value):
             return written(Answer(failure="missing"))
         shell.user_ns.update({name: Served(name) for name in request["serve"]})
-        inputs = unflatten(request["inputs"], arrays.__getitem__)
+        inputs = unflatten(request["inputs"], arrays.__getitem__, stand_ins=True)
         assert isinstance(inputs, tuple)
         Served.channel = channel
-        return written(ask(value, inputs))
+        asks = unflatten(request["asks"], arrays.__getitem__, stand_ins=True)
+        assert asks is None or isinstance(asks, Code)
+        return written(ask(value, inputs, asks))
     except BaseException as error:  # SystemExit from the function, or a value that cannot be read
         return written(Answer(raised=type(error).__name__))
 
@@ -417,7 +424,7 @@ def written(answer: Answer) -> tuple[dict, list[np.ndarray]]:
 
 
 class Served:
-    """Stands for a function that the grader answers itself, while it asks a question.
+    """Stands for a function that the grader answers itself, in a cell or a question.
 
     Args:
         name: the function's name.
@@ -435,13 +442,13 @@ class Served:
         """What the grader's own function returns for these arguments.
 
         Raises:
-            RuntimeError: outside a question.
+            RuntimeError: outside of cells and questions.
             an exception of the built-in type that the grader's function raised.
         """
         if self.channel is None:
             raise RuntimeError(
                 f"{self.__name__} comes from an earlier lesson: in grading it can be called only "
-                "inside the functions that are graded, not by the cell itself"
+                "by cells and by the functions that are graded, not by a thread beside them"
             )
         arrays: list[np.ndarray] = []
         given = {"args": flatten(args, arrays), "kwargs": flatten(kwargs, arrays)}

@@ -9,7 +9,15 @@ from byhand.compare import judge_function
 from byhand.probe import FunctionProbe, Told, ValueProbe
 from byhand.values import judge_value
 from byhand.verdict import Verdict
-from byhand_course.lessons import Exercise, FreeAnswer, Lesson, Task, hidden_cases, probe_of
+from byhand_course.lessons import (
+    Exercise,
+    FreeAnswer,
+    Lesson,
+    Task,
+    hidden_cases,
+    load_lessons,
+    probe_of,
+)
 
 from .engine import CellOutcome, Engine, Notebook
 
@@ -39,7 +47,7 @@ def judge_notebook(
         answers: the source of each exercise's own cell, by exercise, to quote a line from.
         seed: the instructor's; the same seed asks the same hidden questions.
     """
-    with engine.open(cells) as notebook:
+    with engine.open(cells, earlier_functions(lesson)) as notebook:
         verdicts: dict[str, Verdict] = {}
         substitutes: dict[str, Callable] = {}  # earlier functions that were judged wrong
         for task in lesson.exercises:
@@ -51,6 +59,18 @@ def judge_notebook(
             if isinstance(task, Exercise) and not verdict.passed:
                 substitutes[task.variable] = task.solution
         return Judged(notebook.outcomes, verdicts)
+
+
+@cache
+def earlier_functions(lesson: Lesson) -> dict[str, Callable]:
+    """The reference functions of all lessons before this one, which `mine` lends in grading."""
+    return {
+        task.variable: task.solution
+        for other in load_lessons()
+        if other.number < lesson.number
+        for task in other.exercises
+        if isinstance(task, Exercise)
+    }
 
 
 def judge_task(
@@ -103,7 +123,7 @@ def _answers(
     """One answer a case. A function that hung or died once is not asked again."""
     lost: Answer | None = None
     for case in probe.cases:
-        answer = lost or notebook.ask(name, case.inputs, substitutes)
+        answer = lost or notebook.ask(name, case.inputs, substitutes, probe.asks)
         if answer.failure in ("timeout", "died", "missing"):
             lost = answer
         yield answer

@@ -6,10 +6,10 @@ from pathlib import Path
 
 from byhand.verdict import Verdict
 from byhand_course.errors import Refused
-from byhand_course.lessons import Exercise, FreeAnswer, Lesson, Task, load_lessons
+from byhand_course.lessons import Exercise, FreeAnswer, Lesson, Task
 
 from .engine import Engine
-from .judging import judge_task
+from .judging import earlier_functions, judge_task
 
 TRIAL_SEED = 20_170_612  # any number: a trial is to give the same verdict each time
 
@@ -38,7 +38,14 @@ def try_file(lesson: Lesson, task: Task, file: Path, name: str = "") -> Verdict:
         raise CannotTry(f"{file} defines no {name}; it defines {_listed(defined)}.")
     with Engine() as engine, engine.open([source]) as notebook:
         verdict = judge_task(
-            notebook, lesson, task, source, TRIAL_SEED, _earlier(task, defined), name, reveal=True
+            notebook,
+            lesson,
+            task,
+            source,
+            TRIAL_SEED,
+            _earlier(lesson, task, defined),
+            name,
+            reveal=True,
         )
         if verdict.stage == "missing" and not notebook.outcomes[0].ok:
             raise CannotTry(f"{file} stops before it defines {name}: {_reason(notebook.outcomes)}.")
@@ -93,16 +100,12 @@ def _listed(names: list[str]) -> str:
     return ", ".join(names[:8]) or "nothing"
 
 
-def _earlier(task: Task, defined: list[str]) -> dict[str, Callable]:
+def _earlier(lesson: Lesson, task: Task, defined: list[str]) -> dict[str, Callable]:
     """The reference's own earlier functions, for a file that defines only this one."""
-    earlier: dict[str, Callable] = {}
-    for lesson in load_lessons():
-        for other in lesson.exercises:
-            if other is task:
-                return earlier
-            if isinstance(other, Exercise) and other.variable not in defined:
-                earlier[other.variable] = other.solution
-    return earlier
+    before = lesson.exercises[: lesson.exercises.index(task)]
+    same = {other.variable: other.solution for other in before if isinstance(other, Exercise)}
+    known = {**earlier_functions(lesson), **same}
+    return {name: function for name, function in known.items() if name not in defined}
 
 
 def _reason(outcomes: list) -> str:

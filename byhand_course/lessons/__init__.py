@@ -1,7 +1,7 @@
 """Lessons: prose, exercises and mistakes; everything that a teacher edits."""
 
 from .broken import BrokenLesson
-from .cases import BrokenExercise, hidden_cases, mistaken_function, probe_of
+from .cases import BrokenExercise, code_of, hidden_cases, mistaken_function, probe_of
 from .exercise import (
     ByHand,
     Exercise,
@@ -25,6 +25,7 @@ __all__ = [
     "Prediction",
     "Slip",
     "Task",
+    "code_of",
     "find_exercise",
     "folder_of",
     "hidden_cases",

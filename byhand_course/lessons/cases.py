@@ -2,6 +2,7 @@
 
 import inspect
 import linecache
+import textwrap
 import zlib
 from collections.abc import Callable
 from functools import cache
@@ -11,6 +12,7 @@ import numpy as np
 
 from byhand.ask import Answer, ask
 from byhand.probe import Case, FunctionProbe, Told, ValueProbe, digest
+from byhand.tree import Code
 from byhand.values import canonical
 
 from .exercise import ByHand, Exercise, FreeAnswer, Mistake, Prediction, Task
@@ -54,6 +56,7 @@ def probe_of(exercise: Task, lesson: int) -> Told:
             returns=exercise.returns,
             tolerance=exercise.tolerance,
             cases=cases(exercise, (PUBLIC_SEED,), public=True),
+            asks=code_of(exercise.asks) if exercise.asks else None,
         )
     if isinstance(exercise, FreeAnswer):
         return Told(**told, kind="free answer", points=(exercise.points,), says={})
@@ -78,7 +81,8 @@ def cases(exercise: Exercise, seed: tuple[int, ...], public: bool) -> tuple[Case
 
 
 def _case(exercise: Exercise, label: str, inputs: tuple, public: bool) -> Case:
-    expected = ask(exercise.solution, inputs)
+    asks = code_of(exercise.asks) if exercise.asks else None
+    expected = ask(exercise.solution, inputs, asks)
     if expected.raised or expected.changed:
         found = expected.raised or "a change of its arguments"
         raise BrokenExercise(
@@ -94,7 +98,8 @@ def _case(exercise: Exercise, label: str, inputs: tuple, public: bool) -> Case:
 
 def _wrong_answer(exercise: Exercise, mistake: Mistake, inputs: tuple) -> Answer:
     """A mistake's answer, without the words of an exception, which a learner's will not share."""
-    answer = ask(mistaken_function(exercise.solution, mistake), inputs)
+    asks = code_of(exercise.asks) if exercise.asks else None
+    answer = ask(mistaken_function(exercise.solution, mistake), inputs, asks)
     if answer.raised == "NameError":
         raise BrokenExercise(
             f'mistake "{mistake.name}" uses a name that its module does not know: '
@@ -102,6 +107,12 @@ def _wrong_answer(exercise: Exercise, mistake: Mistake, inputs: tuple) -> Answer
             about=f'"{mistake.name}"',
         )
     return Answer(value=answer.value, raised=answer.raised, changed=answer.changed)
+
+
+@cache
+def code_of(function: Callable) -> Code:
+    """A function as text that travels: as an argument of an exercise, or as its `asks`."""
+    return Code(function.__name__, textwrap.dedent(inspect.getsource(function)))
 
 
 @cache

@@ -72,6 +72,9 @@ class Exercise(Task):
         returns: a name for each part of the answer.
         points: for each part.
         tolerance: how far a value may be off, relative; float32 answers get 1e-4.
+        asks: how a question is put, where one call is not enough: a function of the answer and the
+            inputs (a draw repeated, an error caught, an optimiser's steps) whose result is judged.
+            Its text travels to learners and may use nothing but np.
         properties: sentences, each with a test of (answer, *inputs) that every right answer passes.
         mistakes: known wrong versions.
     """
@@ -81,6 +84,7 @@ class Exercise(Task):
     returns: tuple[str, ...]
     points: tuple[float, ...]
     tolerance: float = 1e-7
+    asks: Callable | None = None
     properties: Mapping[str, Callable[..., bool | np.bool]] = field(default_factory=dict)
     mistakes: tuple[Mistake, ...] = ()
 
@@ -145,6 +149,7 @@ class Lesson:
     Attributes:
         objective: what the learner can do at its end.
         needs: what it needs from before, in a few words.
+        place: its piece on the map of the training step, a key of `byhand.map.ROWS`.
         worked: values that the prose shows, computed here and never typed there.
     """
 
@@ -153,5 +158,6 @@ class Lesson:
     assignment: str
     objective: str
     needs: str
+    place: str
     exercises: tuple[Task, ...]
     worked: Mapping[str, object] = field(default_factory=dict)

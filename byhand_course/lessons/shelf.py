@@ -25,7 +25,7 @@ def load_lessons() -> tuple[Lesson, ...]:
     Raises:
         BrokenLesson: if one cannot be imported.
     """
-    names = sorted(path.name for path in FOLDER.glob("lesson[0-9][0-9]_*") if path.is_dir())
+    names = sorted(file.parent.name for file in FOLDER.glob("lesson[0-9][0-9]_*/exercises.py"))
     return tuple(_lesson(name) for name in names)
 
 

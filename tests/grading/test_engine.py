@@ -7,6 +7,7 @@ import contextlib
 import os
 import tempfile
 import time
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -128,9 +129,11 @@ def test_figures_come_out_as_pictures(engine: Engine, first: str) -> None:
 
 def test_only_text_and_pictures_come_out(engine: Engine) -> None:
     """HTML that a learner displays stays inside, and its plain text comes out."""
-    with engine.open(["from IPython.display import HTML\nHTML('<script>')"]) as notebook:
-        (output,) = notebook.outcomes[0].outputs
-        assert output["data"].keys() == {"text/plain"}
+    raw = "display({'text/html': '<script>', 'text/plain': 'x'}, raw=True)"
+    with engine.open(["from IPython.display import HTML\nHTML('<script>')", raw]) as notebook:
+        for outcome in notebook.outcomes:
+            (output,) = outcome.outputs
+            assert output["data"].keys() == {"text/plain"}
 
 
 def test_a_cell_that_raises_does_not_stop_the_next(engine: Engine) -> None:
@@ -143,6 +146,14 @@ def test_a_cell_that_raises_does_not_stop_the_next(engine: Engine) -> None:
         assert "\x1b" not in trace and "----> 2     return 1 / 0" in trace
         assert "inside.py" not in trace
         assert notebook.outcomes[2].outputs[0]["ename"] == "SyntaxError"
+
+
+def test_a_learners_own_colours_are_taken_out_of_an_error(engine: Engine) -> None:
+    """Neither its words nor its traceback hold terminal codes."""
+    with engine.open(["raise ValueError(chr(27) + '[31mred')"]) as notebook:
+        (error,) = notebook.outcomes[0].outputs
+        assert error["evalue"] == "red"
+        assert "\x1b" not in "".join(error["traceback"])
 
 
 def test_exiting_or_reading_input_fails_like_any_cell(engine: Engine) -> None:
@@ -227,10 +238,15 @@ def test_memory_is_bounded(engine: Engine) -> None:
 
 def test_a_question_leaves_no_trace(engine: Engine) -> None:
     """A function that counts its calls sees the same state at every question."""
-    cells = ["calls = 0\ndef f():\n    global calls\n    calls += 1\n    return calls"]
+    cells = [
+        "calls = 0\ndef f():\n    global calls\n    calls += 1\n    return calls",
+        "import os\npid = os.getpid()",
+    ]
     with engine.open(cells) as notebook:
         assert [notebook.ask("f", ()).value for _ in range(3)] == [1, 1, 1]
         assert notebook.read("calls").value == 0
+        pids = [notebook.read("pid").value for _ in range(3)]
+        assert pids[0] == pids[1] == pids[2]  # in a fork, not by running all cells again
 
 
 def test_a_function_that_hangs_on_one_question_answers_the_next(engine: Engine) -> None:
@@ -265,7 +281,7 @@ def test_an_exception_is_told_without_its_words(engine: Engine) -> None:
     """Its type and the learner's line come out; words, or a type's invented name, could carry."""
     cells = [
         "def f(x):\n    y = x\n    raise ValueError(f'{x}')",
-        "def g(x):\n    raise type('stolen_%s' % x, (Exception,), {})",
+        "def g(x):\n    raise type('stolen_%s' % x, (Exception,), {'__module__': 'builtins'})",
     ]
     with engine.open(cells) as notebook:
         answer = notebook.ask("f", (7,))
@@ -352,19 +368,20 @@ def test_an_error_of_the_served_function_reaches_the_learner_by_its_type_only(
         assert "42" not in words and "KeyError" in words
 
 
-def test_a_borrowed_function_outside_a_question_says_so(engine: Engine) -> None:
-    """What `mine` lends in grading cannot be called by a cell, under any name in a question."""
+def test_mine_borrows_from_the_grader(engine: Engine) -> None:
+    """What `mine` lends is answered here, in cells and in questions, and only if it is earlier."""
     cells = [
-        "import byhand\nmy_exp = byhand.from_grader('exp')",
-        "my_exp(1.0)",
+        "from byhand import mine\nmy_exp, my_log = mine('exp'), mine('log')",
+        "my_exp(0.0)",
         "def f(x):\n    return my_exp(x) + 1",
+        "my_log(1.0)",
     ]
-    with engine.open(cells) as notebook:
-        assert states(notebook) == [True, False, True]
-        (error,) = notebook.outcomes[1].outputs
-        assert "exp comes from an earlier lesson" in error["evalue"]
-        assert notebook.ask("f", (0.0,), serve={"exp": np.exp}).value == 2.0
-        assert notebook.ask("f", (0.0,)).raised == "NameError"
+    with engine.open(cells, earlier={"exp": np.exp}) as notebook:
+        assert states(notebook) == [True, True, True, False]
+        assert notebook.outcomes[1].outputs[0]["data"]["text/plain"] == "array(1.)"
+        assert notebook.outcomes[3].outputs[0]["ename"] == "NameError"
+        assert notebook.ask("f", (0.0,)).value == 2.0
+        assert notebook.ask("f", (0.0,), serve={"exp": lambda x: x * 0}).value == 1.0
 
 
 def test_calls_to_the_grader_are_bounded(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -451,12 +468,28 @@ def test_answers_that_are_none_are_unreadable(engine: Engine, reply: dict) -> No
         assert notebook.ask("f", (1,)).failure == "unreadable"
 
 
-def test_a_cell_that_calls_the_grader_is_unreadable(engine: Engine) -> None:
-    """Nothing is served while cells run, whatever they write."""
-    call = '{"op":"call","name":"g","args":["tuple",[]],"kwargs":["dict",[]]}'
-    forge = f"shout(b'BYH1' + bytes([{len(call)}, 0, 0, 0, 0, 0, 0, 0]) + {call!r}.encode())"
+@pytest.mark.parametrize("tree", [["code", ["f", "def f(): pass"]], ["seeded", 3]], ids=str)
+@pytest.mark.parametrize("wrap", ["tree", "['list', [tree]]", "['dict', [[['plain', 1], tree]]]"])
+def test_a_reply_brings_no_code_to_the_grader(engine: Engine, tree: list, wrap: str) -> None:
+    """What stands for a function or a generator is for the grader to send, never to be sent."""
+    forge = (
+        "import json, struct\n"
+        f"tree = {tree!r}\n"
+        f"tree = {wrap}\n"
+        "def say(message):\n"
+        "    text = json.dumps(message).encode()\n"
+        "    shout(b'BYH1' + struct.pack('<II', len(text), 0) + text)\n"
+        "def answers():\n"
+        "    say({'op': 'answer', 'value': tree, 'raised': None, 'line_number': None,\n"
+        "         'changed': [], 'failure': None})\n"
+        "def calls():\n"
+        "    say({'op': 'call', 'name': 'g', 'args': ['tuple', [tree]], 'kwargs': ['dict', []]})"
+    )
+    reached: list[object] = []
     with engine.open([FIND_CHANNELS, forge]) as notebook:
-        assert states(notebook) == [True, "unreadable"]
+        assert notebook.ask("answers", ()).failure == "unreadable"
+        assert notebook.ask("calls", (), serve={"g": reached.append}).failure == "unreadable"
+    assert reached == []
 
 
 def test_a_notebook_that_kills_the_warm_parent_costs_only_itself(engine: Engine) -> None:
@@ -464,6 +497,15 @@ def test_a_notebook_that_kills_the_warm_parent_costs_only_itself(engine: Engine)
     kill = "import os\nos.kill(os.getppid(), 9)\nimport time; time.sleep(5)"
     with engine.open(["n = 1", kill, "n"]) as notebook:
         assert states(notebook) == [True, "died", True]
+    assert is_still_graded(engine)
+
+
+def test_a_warm_parent_that_died_unnoticed_is_replaced(engine: Engine) -> None:
+    """The next notebook does not suffer for it."""
+    with engine.open(["import os\nparent = os.getppid()"]) as notebook:
+        parent = notebook.read("parent").value
+    assert isinstance(parent, int)
+    os.kill(parent, 9)
     assert is_still_graded(engine)
 
 
@@ -502,7 +544,8 @@ def test_what_a_notebook_finds_around_it(engine: Engine) -> None:
         assert notebook.read("streams").value == ["/dev/null"] * 3
         assert notebook.read("sockets").value == 2  # where requests arrive, and this one's channel
         assert str(Path(__file__).parents[2]) not in notebook.read("path").value
-        assert notebook.read("drawn").value != another.read("drawn").value
+        drawn = zip(notebook.read("drawn").value, another.read("drawn").value, strict=True)
+        assert all(mine != theirs for mine, theirs in drawn)
 
 
 def test_nothing_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -518,7 +561,9 @@ def test_nothing_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         "import os; os._exit(0)",
         "while True: pass",
     ]
-    with Engine(QUICK) as engine:
+    unclosed = warnings.catch_warnings(record=True)
+    with unclosed as noted, Engine(QUICK) as engine:
+        warnings.simplefilter("always", ResourceWarning)
         with engine.open(cells) as notebook:
             for _ in range(2):
                 pid, parent, sleeper = notebook.read("pids").value
@@ -530,6 +575,7 @@ def test_nothing_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         assert list(tmp_path.glob("*/notebook-*")) == []
         engine.open(cells[:1])  # and left open: the engine closes it
     assert not exists(parent)
+    assert [str(warning.message) for warning in noted] == []
     assert sorted(os.listdir("/proc/self/fd")) == descriptors
     assert list(tmp_path.iterdir()) == []
     with contextlib.suppress(ChildProcessError):

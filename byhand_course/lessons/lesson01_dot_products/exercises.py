@@ -599,6 +599,7 @@ LESSON = Lesson(
     objective="compute a dot product by hand, and explain why a larger dot product between "
     "normalised vectors means more similar directions.",
     needs="functions in Python and a first look at NumPy arrays",
+    place="scores",
     exercises=(
         DOT_BY_HAND,
         DOT,

@@ -503,6 +503,7 @@ LESSON = Lesson(
     objective="state the shape of (seq_len, d_model) @ (d_model, d_k), and say what each row "
     "of it means.",
     needs="dot products (lesson 1)",
+    place="qkv",
     exercises=(
         PROJECTED_SHAPE,
         ROW_BY_HAND,

@@ -772,6 +772,7 @@ LESSON = Lesson(
     objective="apply softmax by hand, verify that its weights sum to 1, and explain how scaling "
     "the scores sharpens or flattens them.",
     needs="dot products as scores (lesson 1)",
+    place="softmax",
     exercises=(
         SOFTMAX_BY_HAND,
         SHIFT_INVARIANCE,
