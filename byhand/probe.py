@@ -6,6 +6,7 @@ A probe holds recorded inputs and answers, and sentences; no formula. `build` wr
 
 import hashlib
 import json
+import math
 import re
 from dataclasses import dataclass, field
 from functools import cache
@@ -136,7 +137,8 @@ def load(name: str, folder: Path = FOLDER) -> FunctionProbe | ValueProbe | Told:
     told = {key: tuple(item) if isinstance(item, list) else item for key, item in told.items()}
     if told["kind"] == "function":
         with np.load(folder / f"{name}.npz", allow_pickle=False) as file:
-            told["cases"] = tuple(_case(case, file) for case in told["cases"])
+            arrays = _unpacked(told.pop("arrays"), file)
+        told["cases"] = tuple(_case(case, arrays) for case in told["cases"])
         told["asks"] = Code(*told["asks"]) if told.get("asks") else None
         return FunctionProbe(**told)
     if told["kind"] == "free answer":
@@ -161,10 +163,31 @@ def save(probe: Told, folder: Path) -> None:
         arrays: list[np.ndarray] = []
         told["cases"] = [_case_tree(case, arrays) for case in probe.cases]
         told["asks"] = [probe.asks.name, probe.asks.source] if probe.asks else None
-        named = {str(place): array for place, array in enumerate(arrays)}
-        np.savez(folder / f"{probe.name}.npz", allow_pickle=False, **named)
-    text = json.dumps(told, indent=1, ensure_ascii=False) + "\n"
+        told["arrays"] = [[str(array.dtype), array.shape] for array in arrays]
+        np.savez(folder / f"{probe.name}.npz", allow_pickle=False, **_packed(arrays))
+    lines = (f"{json.dumps(key)}: {json.dumps(told[key], ensure_ascii=False)}" for key in told)
+    text = "{\n" + ",\n".join(lines) + "\n}\n"
     (folder / f"{probe.name}.json").write_text(text, encoding="utf-8")
+
+
+def _packed(arrays: list[np.ndarray]) -> dict[str, np.ndarray]:
+    """Arrays end to end, one long one for each dtype: a file entry for each would weigh more."""
+    return {
+        str(dtype): np.concatenate([array.ravel() for array in arrays if array.dtype == dtype])
+        for dtype in dict.fromkeys(array.dtype for array in arrays)
+    }
+
+
+def _unpacked(index: tuple[list, ...], file: Any) -> list[np.ndarray]:
+    """The arrays of `_packed`, from the dtype and shape of each."""
+    long = {dtype: file[dtype] for dtype in file.files}
+    start = dict.fromkeys(long, 0)
+    arrays = []
+    for dtype, shape in index:
+        stop = start[dtype] + math.prod(shape)
+        arrays.append(long[dtype][start[dtype] : stop].reshape(shape))
+        start[dtype] = stop
+    return arrays
 
 
 def _case_tree(case: Case, arrays: list[np.ndarray]) -> dict[str, Any]:
@@ -182,10 +205,8 @@ def _case_tree(case: Case, arrays: list[np.ndarray]) -> dict[str, Any]:
     }
 
 
-def _case(told: dict[str, Any], file: Any) -> Case:
-    def array_at(place: int) -> np.ndarray:
-        return file[str(place)]
-
+def _case(told: dict[str, Any], arrays: list[np.ndarray]) -> Case:
+    array_at = arrays.__getitem__
     mistaken = {
         name: Answer(raised=answer["raised"])
         if "raised" in answer

@@ -9,7 +9,7 @@ from byhand.probe import FunctionProbe, ValueProbe
 from byhand.values import judge_value
 from byhand_course.build.cells import function_source, total_points
 from byhand_course.grading.engine import Engine
-from byhand_course.grading.judging import judge_notebook, questions
+from byhand_course.grading.judging import earlier_functions, judge_notebook, questions
 from byhand_course.lessons import (
     Exercise,
     FreeAnswer,
@@ -64,6 +64,17 @@ def test_the_solved_notebook_scores_full_marks(root, engine, lesson):
         if not isinstance(task, FreeAnswer)
     }
     assert all(outcome.ok for outcome in judged.outcomes)
+
+
+@pytest.mark.parametrize("lesson", load_lessons(), ids=lambda lesson: lesson.title)
+def test_the_solution_needs_nothing_of_the_course_maker(root, engine, lesson):
+    """Every cell of the solved notebook runs, checks included, where the reference is no module."""
+    path = root / "solutions" / lesson.assignment / f"{folder_of(lesson).name}.ipynb"
+    cells = [c.source for c in nbformat.read(path, as_version=4).cells if c.cell_type == "code"]
+    barred = "import sys; sys.modules['byhand_course'] = None"
+    with engine.open([barred, *cells, "import byhand_course"], earlier_functions(lesson)) as book:
+        states = [outcome.ok for outcome in book.outcomes]
+    assert states == [True] * (len(cells) + 1) + [False]
 
 
 @pytest.mark.parametrize("lesson", load_lessons(), ids=lambda lesson: lesson.title)
