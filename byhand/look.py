@@ -67,7 +67,8 @@ def show_matrix(
         + "</tr>"
         for name, numbers in zip(row_names, table, strict=True)
     )
-    above = '<caption style="text-align:left;caption-side:top">' + escape(caption) + "</caption>"
+    style = "text-align:left;caption-side:top;white-space:nowrap"
+    above = f'<caption style="{style}">{escape(caption)}</caption>'
     html = (
         f'<table style="border-collapse:collapse">{above if caption else ""}'
         f"<thead><tr><td></td>{head}</tr></thead><tbody>{body}</tbody></table>"
