@@ -26,9 +26,16 @@ def solution_source(task: Task) -> str:
     if isinstance(task, FreeAnswer):
         return f"{BEGIN}\n{task.model_answer.strip()}\n{END}"
     assert isinstance(task, (ByHand, Prediction))
-    what = textwrap.fill(task.form, WIDTH, initial_indent="# ", subsequent_indent="# ")
+    what = _comment(task)
     stub = f"{task.variable} = ..."
     return f"{what}\n{BEGIN}: {stub}\n{task.variable} = {literal(task.answer)}\n{END}"
+
+
+def _comment(task: ByHand | Prediction) -> str:
+    """What to write, above the cell's own line; many options each get a line of their own."""
+    if len(task.form) > WIDTH and isinstance(task, Prediction) and task.options:
+        return "\n".join(["# one of", *(f'#     "{option}"' for option in task.options)])
+    return textwrap.fill(task.form, WIDTH, initial_indent="# ", subsequent_indent="# ")
 
 
 def function_source(function: Callable) -> str:

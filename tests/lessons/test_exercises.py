@@ -95,7 +95,8 @@ def test_every_mistake_is_wrong_and_named_as_itself(lesson, task, mistake):
         probe_of(task, lesson.number),
         *(questions(task, lesson.number, s) for s in SEEDS),
     ]:
-        verdict = judge_function(probe, [ask(wrong, case.inputs) for case in probe.cases])
+        answers = [ask(wrong, case.inputs, probe.asks) for case in probe.cases]
+        verdict = judge_function(probe, answers)
         assert verdict.score < verdict.points
         assert verdict.mistake == mistake.name
 
