@@ -146,6 +146,26 @@ def masked_attention_head(X, W_q, W_k, W_v):
     return output, weights
 
 
+def leaks(head, X):
+    """Find out whether a head lets any token see a later one.
+
+    Args:
+        head: a function that takes tokens, (T, d_model), and returns its output, (T, d_v).
+        X: (T, d_model) tokens to try it on; it stays as it is.
+
+    Returns:
+        True if a change of some token moves the output of an earlier one, False if none does.
+    """
+    before = head(X)
+    for t in range(1, len(X)):
+        changed = X.copy()
+        changed[t] = changed[t] + 1
+        after = head(changed)
+        if not np.allclose(after[:t], before[:t]):
+            return True
+    return False
+
+
 def attention(Q, K, V, mask=None):
     """Compute softmax(Q K^T / sqrt(d_k)) V.
 

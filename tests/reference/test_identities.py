@@ -29,6 +29,7 @@ from byhand_course.reference import (
     init_params,
     layer_norm,
     layer_norm_backward,
+    leaks,
     masked_attention_head,
     merge_heads,
     multi_head_attention,
@@ -404,3 +405,13 @@ def test_a_model_may_have_any_number_of_layers(num_layers, rng, witness):
     for name, gradient in gradients.items():
         assert gradient.shape == params[name].shape
         assert gradient.any(), f"{name} has no gradient"
+
+
+def test_leaks_tells_causal_heads_from_leaking_ones(rng):
+    """A head with the mask does not leak, without it it does; a single token never leaks."""
+    X = rng.normal(size=(5, 6))
+    W_q, W_k, W_v = (rng.normal(size=(6, n)) for n in (3, 3, 4))
+    assert leaks(lambda X: masked_attention_head(X, W_q, W_k, W_v)[0], X) is False
+    assert leaks(lambda X: attention_head(X, W_q, W_k, W_v)[0], X) is True
+    assert leaks(lambda X: attention_head(X, W_q, W_k, W_v)[0], X[:1]) is False
+    assert leaks(lambda X: X + (len(X) > 2) * X[[-1]], X) is True

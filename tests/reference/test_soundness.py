@@ -117,6 +117,7 @@ ELSEWHERE = {  # functions of no float array, or of a dict of parameters: tested
     "one_hot",
     "parameter_count",
     "published_backward",
+    "leaks",
     "published_forward",
     "published_params",
     "published_step",
