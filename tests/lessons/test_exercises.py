@@ -165,3 +165,9 @@ def test_each_lesson_is_one_sitting():
         assert 20 <= sum(task.minutes for task in lesson.exercises) <= 40, lesson.title
         assert 3 <= len(lesson.exercises) <= 6, lesson.title
         assert {"value", "function"} <= kinds and kinds & {"choice", "shape"}, lesson.title
+
+
+def test_the_core_fits_into_its_hours():
+    """Lessons 1 to 12 and 19 take at most 8.5 hours together."""
+    core = [lesson for lesson in load_lessons() if lesson.number <= 12 or lesson.number == 19]
+    assert sum(task.minutes for lesson in core for task in lesson.exercises) <= 8.5 * 60
