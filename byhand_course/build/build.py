@@ -1,5 +1,6 @@
 """The whole build: source, release, solutions, probes and the README's syllabus."""
 
+import copy
 import json
 import shutil
 import tempfile
@@ -11,7 +12,7 @@ import nbformat
 import numpy as np
 from nbformat.notebooknode import NotebookNode
 
-from byhand.probe import Told, save
+from byhand.probe import save
 from byhand_course.lessons import Lesson, load_lessons
 
 from .declarations import hold_declarations, recorded
@@ -71,9 +72,7 @@ def _cut(root: Path, out: Path) -> None:
     (out / PROBES).mkdir(parents=True)
     for lesson in lessons:
         for task in lesson.exercises:
-            probe = recorded(lesson, task)
-            assert isinstance(probe, Told)
-            save(probe, out / PROBES)
+            save(recorded(lesson, task), out / PROBES)
         _write_notebooks(lesson, out)
     course = json.dumps([_entry(lesson) for lesson in lessons], indent=1, ensure_ascii=False)
     (out / PROBES / "course.json").write_text(course + "\n", encoding="utf-8")
@@ -117,8 +116,7 @@ def through_nbgrader(source: NotebookNode, release: bool) -> NotebookNode:
     from .stubs import STUBS, ClearToStub
 
     steps = [LockCells, ClearToStub, ClearOutput, CheckCellMetadata, ComputeChecksums]
-    notebook = NotebookNode(json.loads(json.dumps(source)))
-    notebook = nbformat.from_dict(notebook)
+    notebook = copy.deepcopy(source)
     for step in steps if release else [LockCells, ClearOutput]:
         notebook, _ = step(config=Config(ClearSolutions=STUBS)).preprocess(notebook, {})
     return notebook

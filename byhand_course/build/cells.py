@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from byhand_course.lessons import ByHand, Exercise, FreeAnswer, Prediction, Task
+from byhand_course.lessons import ByHand, Exercise, FreeAnswer, Prediction, Task, total_points
 
 BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
 WIDTH = 80  # what a notebook shows of a line without scrolling
@@ -70,20 +70,13 @@ def check_source(task: Task) -> str:
 def answer_metadata(task: Task) -> dict[str, Any]:
     """nbgrader's metadata (schema 3) of the cell that a learner fills in."""
     if isinstance(task, FreeAnswer):
-        return _metadata(task.name, grade=True, solution=True, points=task.points)
+        return _metadata(task.name, grade=True, solution=True, points=total_points(task))
     return _metadata(task.name, grade=False, solution=True)
 
 
 def check_metadata(task: Task) -> dict[str, Any]:
     """nbgrader's metadata (schema 3) of the locked cell that carries the points."""
     return _metadata(f"check-{task.name}", grade=True, solution=False, points=total_points(task))
-
-
-def total_points(task: Task) -> float:
-    """The points of all parts of an exercise."""
-    points = getattr(task, "points", 0)
-    total = sum(points) if isinstance(points, tuple) else points
-    return int(total) if total == int(total) else total
 
 
 def _metadata(
@@ -97,9 +90,4 @@ def _metadata(
         "solution": solution,
         "task": False,
     }
-    return metadata if points is None else {**metadata, "points": total_of(points)}
-
-
-def total_of(points: float) -> float:
-    """A whole number of points as an int, so that it prints as one."""
-    return int(points) if points == int(points) else points
+    return metadata if points is None else {**metadata, "points": points}

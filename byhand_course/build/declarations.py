@@ -2,7 +2,7 @@
 
 from byhand.compare import judge_function
 from byhand.map import PLACES
-from byhand.probe import FunctionProbe
+from byhand.probe import FunctionProbe, Told
 from byhand_course.lessons import (
     BrokenExercise,
     BrokenLesson,
@@ -69,7 +69,7 @@ def _function_fault(task: Exercise) -> str | None:
     return f'two mistakes are called "{twice}"; rename one' if twice else None
 
 
-def recorded(lesson: Lesson, task: Task) -> FunctionProbe | object:
+def recorded(lesson: Lesson, task: Task) -> Told:
     """The probe of an exercise whose mistakes are each wrong, and each different.
 
     Raises:

@@ -8,15 +8,21 @@ import nbformat
 from nbformat.notebooknode import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-from byhand_course.lessons import BrokenLesson, FreeAnswer, Lesson, Task, folder_of
+from byhand_course.lessons import (
+    BrokenLesson,
+    FreeAnswer,
+    Lesson,
+    Task,
+    as_points,
+    folder_of,
+    total_points,
+)
 
 from .cells import (
     answer_metadata,
     check_metadata,
     check_source,
     solution_source,
-    total_of,
-    total_points,
 )
 
 PLACEHOLDER = re.compile(r"<<([^<>\n]+)>>")
@@ -56,7 +62,7 @@ def notebook_name(lesson: Lesson) -> str:
 
 def lesson_points(lesson: Lesson) -> float:
     """All points of a lesson."""
-    return total_of(sum(total_points(task) for task in lesson.exercises))
+    return as_points(sum(total_points(task) for task in lesson.exercises))
 
 
 def lesson_minutes(lesson: Lesson) -> int:

@@ -70,8 +70,7 @@ class JudgeNotebook(NbGraderPreprocessor):
 def shared_engine(limits: Limits) -> Engine:
     """The one warm engine of this process with these limits; it ends with the process."""
     engine = Engine(limits)
-    engine.__enter__()
-    atexit.register(engine.__exit__, None, None, None)
+    atexit.register(engine.close)
     return engine
 
 

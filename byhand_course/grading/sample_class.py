@@ -9,7 +9,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-from byhand_course.build.cells import function_source, literal
+from byhand_course.build.cells import BEGIN, function_source, literal
 from byhand_course.errors import Refused
 from byhand_course.lessons import (
     ByHand,
@@ -125,7 +125,7 @@ def _sabotaged(lesson: Lesson, task: Task, line: str) -> str:
     functions = [other for other in lesson.exercises if isinstance(other, Exercise)]
     if not isinstance(task, Exercise) or task is not functions[-1]:
         return solved(lesson, task)
-    stub, _, _ = function_source(task.solution).partition("    ### BEGIN")
+    stub, _, _ = function_source(task.solution).partition(f"    {BEGIN}")
     return f"{stub}    {line}\n"
 
 

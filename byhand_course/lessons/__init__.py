@@ -11,6 +11,8 @@ from .exercise import (
     Prediction,
     Slip,
     Task,
+    as_points,
+    total_points,
 )
 from .shelf import find_exercise, folder_of, load_lessons
 
@@ -25,6 +27,7 @@ __all__ = [
     "Prediction",
     "Slip",
     "Task",
+    "as_points",
     "code_of",
     "find_exercise",
     "folder_of",
@@ -32,4 +35,5 @@ __all__ = [
     "load_lessons",
     "mistaken_function",
     "probe_of",
+    "total_points",
 ]

@@ -32,6 +32,7 @@ class BrokenExercise(ValueError):
         self.about = about
 
 
+@cache
 def probe_of(exercise: Task, lesson: int) -> Told:
     """What learners get of an exercise: recorded answers and sentences, no formula.
 
@@ -42,6 +43,7 @@ def probe_of(exercise: Task, lesson: int) -> Told:
     told: dict[str, Any] = {
         "name": exercise.name,
         "lesson": lesson,
+        "kind": kind_of(exercise),
         "objective": exercise.objective,
         "minutes": exercise.minutes,
         "hints": exercise.hints,
@@ -49,7 +51,6 @@ def probe_of(exercise: Task, lesson: int) -> Told:
     if isinstance(exercise, Exercise):
         return FunctionProbe(
             **told,
-            kind="function",
             points=exercise.points,
             says={mistake.name: mistake.says for mistake in exercise.mistakes},
             arguments=tuple(inspect.signature(exercise.solution).parameters),
@@ -59,10 +60,9 @@ def probe_of(exercise: Task, lesson: int) -> Told:
             asks=code_of(exercise.asks) if exercise.asks else None,
         )
     if isinstance(exercise, FreeAnswer):
-        return Told(**told, kind="free answer", points=(exercise.points,), says={})
-    if isinstance(exercise, (ByHand, Prediction)):
-        return _value_probe(exercise, told)
-    raise TypeError(f"{exercise.name} is of no known kind of exercise")
+        return Told(**told, points=(exercise.points,), says={})
+    assert isinstance(exercise, (ByHand, Prediction))
+    return _value_probe(exercise, told)
 
 
 def hidden_cases(exercise: Exercise, seed: int) -> tuple[Case, ...]:
@@ -145,12 +145,27 @@ def mistaken_function(solution: Callable, mistake: Mistake) -> Callable:
     return namespace[solution.__name__]
 
 
+def kind_of(task: Task) -> str:
+    """The kind of an exercise, as learners and scripts read it.
+
+    Raises:
+        TypeError: if it is of none.
+    """
+    if isinstance(task, Exercise):
+        return "function"
+    if isinstance(task, FreeAnswer):
+        return "free answer"
+    if isinstance(task, ByHand):
+        return "value"
+    if isinstance(task, Prediction):
+        return "choice" if task.options else "shape"
+    raise TypeError(f"{task.name} is of no known kind of exercise")
+
+
 def _value_probe(exercise: ByHand | Prediction, told: dict[str, Any]) -> ValueProbe:
-    kind = "value" if isinstance(exercise, ByHand) else "choice" if exercise.options else "shape"
     tolerance = exercise.tolerance if isinstance(exercise, ByHand) else 0.0
     return ValueProbe(
         **told,
-        kind=kind,
         points=(exercise.points,),
         says={slip.name: slip.says for slip in exercise.slips},
         form=exercise.form,

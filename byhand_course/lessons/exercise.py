@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 Inputs = Callable[[np.random.Generator], tuple]
 
@@ -161,3 +162,19 @@ class Lesson:
     place: str
     exercises: tuple[Task, ...]
     worked: Mapping[str, object] = field(default_factory=dict)
+
+
+def two_decimals(numbers: ArrayLike) -> list[float]:
+    """An answer worked out by hand, as a learner writes it down."""
+    return (np.round(numbers, 2) + 0.0).tolist()  # + 0.0 turns -0.0 into 0.0
+
+
+def total_points(task: Task) -> float:
+    """The points of all parts of an exercise."""
+    points = getattr(task, "points", 0)
+    return as_points(sum(points) if isinstance(points, tuple) else points)
+
+
+def as_points(points: float) -> float:
+    """A whole number of points as an int, so that it prints as one."""
+    return int(points) if points == int(points) else points

@@ -7,16 +7,20 @@ slices that are all -inf: where a sum underflows to 0 they give nan, as the lear
 
 import numpy as np
 
-from byhand_course.lessons.exercise import ByHand, Exercise, Lesson, Mistake, Prediction, Slip
+from byhand_course.lessons.exercise import (
+    ByHand,
+    Exercise,
+    Lesson,
+    Mistake,
+    Prediction,
+    Slip,
+    two_decimals,
+)
 from byhand_course.reference.softmax import entropy, softmax, softmax_with_temperature
 
 # The scores of the exercise by hand, and those that the prose works through.
 HAND_SCORES = np.array([0.0, 2.0, 1.0])
 SHOWN_SCORES = np.array([1.0, 3.0, -1.0])
-
-
-def _two_decimals(weights: np.ndarray) -> list[float]:
-    return np.round(weights, 2).tolist()
 
 
 SOFTMAX_BY_HAND = ByHand(
@@ -25,7 +29,7 @@ SOFTMAX_BY_HAND = ByHand(
     minutes=5,
     points=1,
     form="a list of three numbers to two decimals, such as [0.25, 0.25, 0.50]",
-    answer=_two_decimals(softmax(HAND_SCORES)),
+    answer=two_decimals(softmax(HAND_SCORES)),
     tolerance=0.01,
     hints=(
         "Two steps: make every score positive, then make the results sum to 1.",
@@ -37,24 +41,24 @@ SOFTMAX_BY_HAND = ByHand(
     slips=(
         Slip(
             name="not-divided",
-            answer=_two_decimals(np.exp(HAND_SCORES)),
+            answer=two_decimals(np.exp(HAND_SCORES)),
             says="These are the powers of e. Their sum is far from 1: what would bring it there?",
         ),
         Slip(
             name="exponential-forgotten",
-            answer=_two_decimals(HAND_SCORES / HAND_SCORES.sum()),
+            answer=two_decimals(HAND_SCORES / HAND_SCORES.sum()),
             says="These are the scores divided by their sum. It would fail at a negative score: "
             "which step makes every score positive first?",
         ),
         Slip(
             name="divided-by-the-sum-of-the-scores",
-            answer=_two_decimals(np.exp(HAND_SCORES) / HAND_SCORES.sum()),
+            answer=two_decimals(np.exp(HAND_SCORES) / HAND_SCORES.sum()),
             says="You divided by the sum of the scores. The weights should sum to 1: the sum of "
             "which three numbers does that?",
         ),
         Slip(
             name="e-to-the-0-is-0",
-            answer=_two_decimals(
+            answer=two_decimals(
                 np.where(HAND_SCORES == 0, 0, np.exp(HAND_SCORES))
                 / np.exp(HAND_SCORES)[HAND_SCORES != 0].sum()
             ),
@@ -62,13 +66,13 @@ SOFTMAX_BY_HAND = ByHand(
         ),
         Slip(
             name="divided-by-the-largest",
-            answer=_two_decimals(np.exp(HAND_SCORES) / np.exp(HAND_SCORES).max()),
+            answer=two_decimals(np.exp(HAND_SCORES) / np.exp(HAND_SCORES).max()),
             says="Your largest weight is 1, so nothing is left for the others. By what should "
             "all three be divided, if their sum is to be 1?",
         ),
         Slip(
             name="upside-down",
-            answer=_two_decimals(softmax(-HAND_SCORES)),
+            answer=two_decimals(softmax(-HAND_SCORES)),
             says="The smallest score has the largest weight here. Which way does e to the power "
             "of x run when x grows?",
         ),

@@ -8,7 +8,15 @@ learners; none of them is a piece of the course's model.
 import numpy as np
 
 from byhand_course.lessons.cases import code_of
-from byhand_course.lessons.exercise import ByHand, Exercise, Lesson, Mistake, Prediction, Slip
+from byhand_course.lessons.exercise import (
+    ByHand,
+    Exercise,
+    Lesson,
+    Mistake,
+    Prediction,
+    Slip,
+    two_decimals,
+)
 from byhand_course.reference.attention import attention
 from byhand_course.reference.embedding import embed, embed_with_positions
 from byhand_course.reference.positions import sinusoidal_positions
@@ -275,17 +283,13 @@ SHOWN_POSITION, HAND_POSITION, HAND_FEATURES = 1, 2, 4
 HAND_ANGLES = HAND_POSITION / 10000 ** (np.array([0, 0, 2, 2]) / HAND_FEATURES)
 
 
-def _two_decimals(numbers) -> list[float]:
-    return (np.round(numbers, 2) + 0.0).tolist()
-
-
 POSITION_BY_HAND = ByHand(
     name="position-by-hand",
     objective="Work out one row of the sinusoidal position encoding.",
     minutes=4,
     points=1,
     form="a list of four numbers to two decimals, such as [0.25, -0.25, 0.50, 1.00]",
-    answer=_two_decimals(sinusoidal_positions(HAND_POSITION + 1, HAND_FEATURES)[HAND_POSITION]),
+    answer=two_decimals(sinusoidal_positions(HAND_POSITION + 1, HAND_FEATURES)[HAND_POSITION]),
     tolerance=0.01,
     hints=(
         "Find the two angles first. One belongs to columns 0 and 1, the other to columns 2 and 3.",
@@ -297,7 +301,7 @@ POSITION_BY_HAND = ByHand(
     slips=(
         Slip(
             name="sine-and-cosine-swapped",
-            answer=_two_decimals(
+            answer=two_decimals(
                 [function(x) for x in HAND_ANGLES[::2] for function in (np.cos, np.sin)]
             ),
             says="Cosines stand where sines belong. What should row 0 begin with, if its first "
@@ -305,7 +309,7 @@ POSITION_BY_HAND = ByHand(
         ),
         Slip(
             name="degrees",
-            answer=_two_decimals(
+            answer=two_decimals(
                 [function(np.radians(x)) for x in HAND_ANGLES[::2] for function in (np.sin, np.cos)]
             ),
             says="These are sines and cosines of degrees. What is half a turn in radians, and is "
@@ -313,7 +317,7 @@ POSITION_BY_HAND = ByHand(
         ),
         Slip(
             name="counted-from-1",
-            answer=_two_decimals(
+            answer=two_decimals(
                 sinusoidal_positions(HAND_POSITION, HAND_FEATURES)[HAND_POSITION - 1]
             ),
             says=f"This is the row of position {HAND_POSITION - 1}. Positions are counted from 0: "
@@ -321,7 +325,7 @@ POSITION_BY_HAND = ByHand(
         ),
         Slip(
             name="an-angle-for-each-column",
-            answer=_two_decimals(
+            answer=two_decimals(
                 [
                     (np.sin, np.cos)[column % 2](HAND_POSITION / 10000 ** (column / HAND_FEATURES))
                     for column in range(HAND_FEATURES)
@@ -331,13 +335,13 @@ POSITION_BY_HAND = ByHand(
         ),
         Slip(
             name="sines-first",
-            answer=_two_decimals([*np.sin(HAND_ANGLES[::2]), *np.cos(HAND_ANGLES[::2])]),
+            answer=two_decimals([*np.sin(HAND_ANGLES[::2]), *np.cos(HAND_ANGLES[::2])]),
             says="Both sines come first, then both cosines. In which order do the columns stand "
             "in the formula?",
         ),
         Slip(
             name="angles-left",
-            answer=_two_decimals(HAND_ANGLES),
+            answer=two_decimals(HAND_ANGLES),
             says="These are the angles, each twice. What is done to an angle in even columns, and "
             "what in odd ones?",
         ),

@@ -3,7 +3,15 @@
 
 import numpy as np
 
-from byhand_course.lessons.exercise import ByHand, Exercise, Lesson, Mistake, Prediction, Slip
+from byhand_course.lessons.exercise import (
+    ByHand,
+    Exercise,
+    Lesson,
+    Mistake,
+    Prediction,
+    Slip,
+    two_decimals,
+)
 from byhand_course.reference.attention import (
     attend,
     attention_head,
@@ -78,13 +86,9 @@ HAND_WEIGHTS = attention_weights(HAND_SCALED)
 HAND_OUTPUT = attend(HAND_WEIGHTS, HAND_V)
 
 
-def _two_decimals(numbers: np.ndarray) -> list[float]:
-    return (np.round(numbers, 2) + 0.0).tolist()
-
-
 def _mix(scores: np.ndarray) -> list[float]:
     """What token 1 would get, if softmax saw these scores."""
-    return _two_decimals(attend(attention_weights(scores), HAND_V))
+    return two_decimals(attend(attention_weights(scores), HAND_V))
 
 
 HEAD_BY_HAND = ByHand(
@@ -93,7 +97,7 @@ HEAD_BY_HAND = ByHand(
     minutes=8,
     points=2,
     form="a list of three numbers to two decimals, such as [0.25, -1.00, 0.50]",
-    answer=_two_decimals(HAND_OUTPUT[1]),
+    answer=two_decimals(HAND_OUTPUT[1]),
     tolerance=0.02,
     hints=(
         "Follow the worked token line by line. Which of its lines change when another token asks?",
@@ -106,7 +110,7 @@ HEAD_BY_HAND = ByHand(
     slips=(
         Slip(
             name="the-other-token",
-            answer=_two_decimals(HAND_OUTPUT[0]),
+            answer=two_decimals(HAND_OUTPUT[0]),
             says="This is what token 0 gets, as in the table. Whose query asks now?",
         ),
         Slip(
@@ -134,24 +138,24 @@ HEAD_BY_HAND = ByHand(
         ),
         Slip(
             name="even-mix",
-            answer=_two_decimals(HAND_V.mean(axis=0)),
+            answer=two_decimals(HAND_V.mean(axis=0)),
             says="This is the plain mean of both values. Do both keys fit the query equally well?",
         ),
         Slip(
             name="scores-as-weights",
-            answer=_two_decimals(attend(HAND_SCALED[1], HAND_V)),
+            answer=two_decimals(attend(HAND_SCALED[1], HAND_V)),
             says="The values are weighed by the scores themselves. What turns scores into "
             "weights that sum to 1?",
         ),
         Slip(
             name="not-divided-by-the-sum",
-            answer=_two_decimals(attend(np.exp(HAND_SCALED[1]), HAND_V)),
+            answer=two_decimals(attend(np.exp(HAND_SCALED[1]), HAND_V)),
             says="The values are weighed by powers of e, whose sum is not 1. Which division is "
             "missing?",
         ),
         Slip(
             name="best-value-only",
-            answer=_two_decimals(HAND_V[1]),
+            answer=two_decimals(HAND_V[1]),
             says="This is the value of the key that fits best, alone. How much does the other "
             "value still count?",
         ),
@@ -159,7 +163,7 @@ HEAD_BY_HAND = ByHand(
 )
 
 
-def _head(rng, d_model, d_k, d_v):
+def head_weights(rng, d_model, d_k, d_v):
     """Weights that keep queries, keys and values of order 1, so that scores are too."""
     return tuple(
         rng.normal(size=(d_model, columns)) * 1.2 / d_model**0.5 for columns in (d_k, d_k, d_v)
@@ -167,39 +171,39 @@ def _head(rng, d_model, d_k, d_v):
 
 
 def a_sentence(rng):
-    return rng.normal(size=(5, 6)), *_head(rng, 6, 3, 4)
+    return rng.normal(size=(5, 6)), *head_weights(rng, 6, 3, 4)
 
 
 def a_sentence_with_a_repeated_token(rng):
     X = rng.normal(size=(4, 7))
     X[2] = X[0]
-    return X, *_head(rng, 7, 5, 3)
+    return X, *head_weights(rng, 7, 5, 3)
 
 
 def a_batch_of_sentences(rng):
-    return rng.normal(size=(2, 3, 7)), *_head(rng, 7, 4, 5)
+    return rng.normal(size=(2, 3, 7)), *head_weights(rng, 7, 4, 5)
 
 
 def everything_of_one_size(rng):
     """Here swapped axes fit as well; only the values tell."""
-    return rng.normal(size=(3, 3, 3)), *_head(rng, 3, 3, 3)
+    return rng.normal(size=(3, 3, 3)), *head_weights(rng, 3, 3, 3)
 
 
 def whole_number_tokens(rng):
-    return rng.integers(-3, 4, size=(3, 5)), *_head(rng, 5, 2, 4)
+    return rng.integers(-3, 4, size=(3, 5)), *head_weights(rng, 5, 2, 4)
 
 
 def tokens_with_huge_scores(rng):
     """A large token that fits itself: the power of e of its score is beyond float64."""
     X = rng.normal(size=(4, 6))
     X[1] *= 300
-    W_q, _, W_v = _head(rng, 6, 5, 3)
+    W_q, _, W_v = head_weights(rng, 6, 5, 3)
     return X, W_q, W_q * rng.uniform(0.5, 1.5, size=5), W_v
 
 
 def float32_tokens(rng):
     return tuple(
-        array.astype(np.float32) for array in (rng.normal(size=(5, 4)), *_head(rng, 4, 3, 2))
+        array.astype(np.float32) for array in (rng.normal(size=(5, 4)), *head_weights(rng, 4, 3, 2))
     )
 
 

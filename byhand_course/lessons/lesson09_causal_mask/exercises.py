@@ -4,7 +4,23 @@
 import numpy as np
 
 from byhand_course.lessons.cases import code_of
-from byhand_course.lessons.exercise import ByHand, Exercise, Lesson, Mistake, Prediction, Slip
+from byhand_course.lessons.exercise import (
+    ByHand,
+    Exercise,
+    Lesson,
+    Mistake,
+    Prediction,
+    Slip,
+    two_decimals,
+)
+from byhand_course.lessons.lesson08_attention_head.exercises import (
+    a_batch_of_sentences,
+    a_sentence,
+    a_sentence_with_a_repeated_token,
+    everything_of_one_size,
+    float32_tokens,
+    head_weights,
+)
 from byhand_course.reference.attention import (
     attention_weights,
     causal_mask,
@@ -18,14 +34,10 @@ HAND_ROW = 2
 HIDDEN = causal_mask(len(HAND_SCALED))
 
 
-def _two_decimals(numbers: np.ndarray) -> list[float]:
-    return np.round(numbers, 2).tolist()
-
-
 def _row(hidden: np.ndarray, hidden_score: float = -np.inf, row: int = HAND_ROW) -> list[float]:
     """Weights of one query, if the scores of what is hidden are replaced."""
     scores = np.where(hidden, hidden_score, HAND_SCALED)
-    return _two_decimals(attention_weights(scores)[row])
+    return two_decimals(attention_weights(scores)[row])
 
 
 UNMASKED = attention_weights(HAND_SCALED)
@@ -49,7 +61,7 @@ MASKED_ROW_BY_HAND = ByHand(
     slips=(
         Slip(
             name="nothing-hidden",
-            answer=_two_decimals(UNMASKED[HAND_ROW]),
+            answer=two_decimals(UNMASKED[HAND_ROW]),
             says="Token 3 comes after token 2, and most of the weight went there. Which of the "
             "four may token 2 look at?",
         ),
@@ -61,7 +73,7 @@ MASKED_ROW_BY_HAND = ByHand(
         ),
         Slip(
             name="erased-after-softmax",
-            answer=_two_decimals(np.where(HIDDEN, 0, UNMASKED)[HAND_ROW]),
+            answer=two_decimals(np.where(HIDDEN, 0, UNMASKED)[HAND_ROW]),
             says="The last weight was erased after softmax, and what it had is lost: add up the "
             "four. What should a row of weights sum to?",
         ),
@@ -90,7 +102,7 @@ MASKED_ROW_BY_HAND = ByHand(
         ),
         Slip(
             name="not-divided",
-            answer=_two_decimals(np.where(HIDDEN, 0, np.exp(HAND_SCALED))[HAND_ROW]),
+            answer=two_decimals(np.where(HIDDEN, 0, np.exp(HAND_SCALED))[HAND_ROW]),
             says="These are powers of e, and the right ones. Which division makes them sum to 1?",
         ),
     ),
@@ -262,46 +274,14 @@ ZERO_AFTER_SOFTMAX = Prediction(
 )
 
 
-def _head(rng, d_model, d_k, d_v):
-    """Weights that keep queries, keys and values of order 1, so that scores are too."""
-    return tuple(
-        rng.normal(size=(d_model, columns)) * 1.2 / d_model**0.5 for columns in (d_k, d_k, d_v)
-    )
-
-
-def a_sentence(rng):
-    return rng.normal(size=(5, 6)), *_head(rng, 6, 3, 4)
-
-
-def a_sentence_with_a_repeated_token(rng):
-    X = rng.normal(size=(4, 7))
-    X[2] = X[0]
-    return X, *_head(rng, 7, 5, 3)
-
-
-def a_batch_of_sentences(rng):
-    return rng.normal(size=(2, 3, 7)), *_head(rng, 7, 4, 5)
-
-
 def a_batch_of_one(rng):
     """A mask of one token would fit any scores here."""
-    return rng.normal(size=(1, 5, 4)), *_head(rng, 4, 2, 3)
-
-
-def everything_of_one_size(rng):
-    """Here swapped axes fit as well; only the values tell."""
-    return rng.normal(size=(3, 3, 3)), *_head(rng, 3, 3, 3)
+    return rng.normal(size=(1, 5, 4)), *head_weights(rng, 4, 2, 3)
 
 
 def one_token(rng):
     """It sees nobody but itself."""
-    return rng.normal(size=(1, 5)), *_head(rng, 5, 2, 3)
-
-
-def float32_tokens(rng):
-    return tuple(
-        array.astype(np.float32) for array in (rng.normal(size=(5, 4)), *_head(rng, 4, 3, 2))
-    )
+    return rng.normal(size=(1, 5)), *head_weights(rng, 5, 2, 3)
 
 
 MASKED = "masked = np.where(hidden, -np.inf, scaled)"
