@@ -166,7 +166,8 @@ class Lesson:
 
 def two_decimals(numbers: ArrayLike) -> list[float]:
     """An answer worked out by hand, as a learner writes it down."""
-    return (np.round(np.asarray(numbers, dtype=float), 2) + 0.0).tolist()  # + 0.0 turns -0.0 into 0.0
+    rounded = np.round(np.asarray(numbers, dtype=float), 2)
+    return (rounded + 0.0).tolist()  # + 0.0 turns -0.0 into 0.0
 
 
 def total_points(task: Task) -> float:
