@@ -3,10 +3,20 @@
 There is no formula in here: `check` compares answers with recorded ones, and speaks.
 """
 
+from .bar import show_progress
 from .check import CheckFailed, check
 from .look import show_matrix, show_plot
 from .map import show_map
 from .mine import NotFinished, mine
 
-__all__ = ["CheckFailed", "NotFinished", "check", "mine", "show_map", "show_matrix", "show_plot"]
+__all__ = [
+    "CheckFailed",
+    "NotFinished",
+    "check",
+    "mine",
+    "show_map",
+    "show_matrix",
+    "show_plot",
+    "show_progress",
+]
 __version__ = "0.1.0"

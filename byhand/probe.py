@@ -79,6 +79,7 @@ class FunctionProbe(Told):
 
     Attributes:
         asks: how to put a question, where one call is not enough.
+        table: names of the answer's arrays, if there are so many that the verdict lists them.
     """
 
     arguments: tuple[str, ...] = ()
@@ -86,6 +87,7 @@ class FunctionProbe(Told):
     tolerance: float = 1e-7
     cases: tuple[Case, ...] = ()
     asks: Code | None = None
+    table: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -58,6 +58,7 @@ def probe_of(exercise: Task, lesson: int) -> Told:
             tolerance=exercise.tolerance,
             cases=cases(exercise, (PUBLIC_SEED,), public=True),
             asks=code_of(exercise.asks) if exercise.asks else None,
+            table=exercise.table,
         )
     if isinstance(exercise, FreeAnswer):
         return Told(**told, points=(exercise.points,), says={})

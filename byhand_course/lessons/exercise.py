@@ -76,6 +76,9 @@ class Exercise(Task):
         asks: how a question is put, where one call is not enough: a function of the answer and the
             inputs (a draw repeated, an error caught, an optimiser's steps) whose result is judged.
             Its text travels to learners and may use nothing but np.
+        table: names of the answer's arrays in the order in which they are made, for an answer of
+            so many (a dict of gradients) that the verdict lists them, a line for each. They are
+            parts of the answer, or entries of a part that is a dict.
         properties: sentences, each with a test of (answer, *inputs) that every right answer passes.
         mistakes: known wrong versions.
     """
@@ -86,6 +89,7 @@ class Exercise(Task):
     points: tuple[float, ...]
     tolerance: float = 1e-7
     asks: Callable | None = None
+    table: tuple[str, ...] = ()
     properties: Mapping[str, Callable[..., bool | np.bool]] = field(default_factory=dict)
     mistakes: tuple[Mistake, ...] = ()
 
