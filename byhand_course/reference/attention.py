@@ -166,6 +166,23 @@ def leaks(head, X):
     return False
 
 
+def permutation_gap(layer, X, order):
+    """Measure whether a layer knows more of its tokens than which they are.
+
+    Args:
+        layer: function from (T, d_model) to (T, d), a row for each token.
+        X: (T, d_model) tokens.
+        order: (T,) the new order: row t of the reordered tokens is row order[t] of X.
+
+    Returns:
+        A number: the largest absolute difference between what the layer answers to the reordered
+        tokens, and its answer to X, reordered the same way. 0 if the layer ignores order.
+    """
+    after_reordering = layer(X[order])
+    reordered_after = layer(X)[order]
+    return np.abs(after_reordering - reordered_after).max()
+
+
 def attention(Q, K, V, mask=None):
     """Compute softmax(Q K^T / sqrt(d_k)) V.
 

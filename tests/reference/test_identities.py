@@ -35,6 +35,7 @@ from byhand_course.reference import (
     multi_head_attention,
     one_hot,
     parameter_count,
+    permutation_gap,
     project,
     project_batch,
     qkv,
@@ -415,3 +416,16 @@ def test_leaks_tells_causal_heads_from_leaking_ones(rng):
     assert leaks(lambda X: attention_head(X, W_q, W_k, W_v)[0], X) is True
     assert leaks(lambda X: attention_head(X, W_q, W_k, W_v)[0], X[:1]) is False
     assert leaks(lambda X: X + (len(X) > 2) * X[[-1]], X) is True
+
+
+def test_permutation_gap_tells_what_a_layer_knows_of_order(rng, witness):
+    """Attention without a mask has none; adding p_t to token t, one has the largest difference."""
+    X, positions, order = rng.normal(size=(5, 6)), rng.normal(size=(5, 6)), rng.permutation(5)
+    W_q, W_k, W_v = (rng.normal(size=(6, n)) for n in (3, 3, 4))
+    unmasked = permutation_gap(lambda X: attention_head(X, W_q, W_k, W_v)[0], X, order)
+    witness("identity: permutation gap of attention", unmasked, 0.0, ROUNDING)
+    masked = permutation_gap(lambda X: masked_attention_head(X, W_q, W_k, W_v)[0], X, order)
+    assert masked > 0.1
+    moved = max(abs(positions[t] - positions[order[t]]).max() for t in range(5))
+    gap = permutation_gap(lambda X: X + positions, X, order)
+    witness("identity: permutation gap of positions", gap, moved, ROUNDING)
