@@ -1,0 +1,355 @@
+# %% [markdown]
+# Attention is the one place where tokens meet, so its gradient has the longest way to go. You take
+# it backwards, one forward step at a time: first softmax, where all the difficulty lies, then the
+# whole head, then the heads with their four matrices.
+
+# %%
+import matplotlib.pyplot as plt
+import numpy as np
+
+from byhand import check, mine, show_matrix, show_plot
+
+softmax, numerical_gradient = mine("softmax"), mine("numerical_gradient")
+qkv, attention, causal_mask = mine("qkv"), mine("attention"), mine("causal_mask")
+split_heads, merge_heads = mine("split_heads"), mine("merge_heads")
+multi_head_attention, linear_backward = mine("multi_head_attention"), mine("linear_backward")
+tokens = ["<BOS>", "I", "like", "transformers", "<EOS>"]
+
+# %% [markdown]
+# **Softmax.** Forward this was $p_i = e^{s_i} / \sum_k e^{s_k}$: every score stands in every sum.
+# So now: if score $j$ is pushed a little, *all* weights of the row move. For three scores that
+# makes nine slopes, a table called the **Jacobian**. Take scores whose softmax is <<p>>, and measure
+# the nine:
+
+# %%
+scores = np.log([0.5, 0.3, 0.2])
+slopes = [numerical_gradient(lambda s, i=i: softmax(s)[i], scores) for i in range(3)]
+names = ["weight 0", "weight 1", "weight 2"]
+moved = ["score 0", "score 1", "score 2"]
+show_matrix(np.array(slopes), rows=names, columns=moved, caption="How each weight follows a score")
+
+# %% [markdown]
+# Where do they come from? Lesson 12 had $\ln p_i = s_i - \ln \sum_k e^{s_k}$. Push $s_j$. The first
+# term moves along if $i = j$, and else stays: write $[i = j]$ for that 1 or 0. The slope of a
+# logarithm is the slope of what stands inside, divided by it: here $e^{s_j} / \sum_k e^{s_k} = p_j$.
+
+# %% [markdown]
+# So $\ln p_i$ has the slope $[i = j] - p_j$. It is a logarithm too: its slope is that of $p_i$,
+# divided by $p_i$. Multiply by $p_i$:
+#
+# $$\frac{\partial p_i}{\partial s_j} = p_i\,([i = j] - p_j)$$
+#
+# For <<p>>:
+#
+# $$<<jacobian_products>> = <<jacobian>>$$
+#
+# the numbers that you measured.
+
+# %% [markdown]
+# Check two things in the table. Each row sums to 0: the same push to all scores moves nothing
+# (lesson 3). And it is symmetric: $-p_i p_j$ either way.
+
+# %%
+p = np.array([0.5, 0.3, 0.2])
+jacobian = np.diag(p) - np.outer(p, p)  # the formula, written out
+print("largest difference from what was measured:", np.abs(jacobian - slopes).max())
+print("sum of each row:", jacobian.sum(axis=1).round(10))
+
+# %% [markdown]
+# Now a gradient arrives at the weights: $g = <<g>>$. Score 0 moved three weights, so it collects
+# from all three, down column 0:
+#
+# $$<<ds_0_products>> = <<ds_0:.2f>>$$
+#
+# <<exercise:score-gradients-by-hand>>
+#
+# Another row: $p = <<hand_p>>$, and $g = <<hand_g>>$ arrives. What arrives at the three scores?
+
+# %% exercise="score-gradients-by-hand"
+
+# %%
+check(score_gradients_by_hand=score_gradients_by_hand)
+
+# %% [markdown]
+# **The compact form.** For long rows nobody builds the table. Add up column $j$, and split
+# the bracket into its two parts:
+#
+# $$\sum_i g_i\,p_i\,([i = j] - p_j) = p_j\,g_j - p_j \sum_i g_i\,p_i$$
+#
+# In the first sum only $i = j$ was left; in the second, $p_j$ came out in front.
+
+# %% [markdown]
+# Both terms hold $p_j$, and the sum is *one* number for the whole row: the mean of $g$, weighted by
+# $p$. For the row <<p>> it is
+#
+# $$<<average_products>> = <<average:.2f>>$$
+#
+# so score 0 gets $<<p_0:g>> \cdot (<<g_0:g>> - <<average:.2f>>) = <<ds_0:.2f>>$, as before.
+#
+# <<exercise:softmax-backward>>
+#
+# Write it for rows along the last axis, however many axes stand in front.
+
+# %% exercise="softmax-backward"
+
+# %%
+check(softmax_backward)
+
+# %% [markdown]
+# Does it agree with measurement? Any function f can be made into a loss: `(dout * f(x)).sum()`, whose
+# gradient for f's answer is `dout`. This helper measures the gradient of that loss for one of f's
+# arguments; you will use it three times.
+
+
+# %%
+def measure(f, dout, given, place):
+    before, after = given[:place], given[place + 1 :]
+    return numerical_gradient(lambda x: (dout * f(*before, x, *after)).sum(), given[place])
+
+
+# %%
+rng = np.random.default_rng(15)
+scores, dweights = rng.normal(size=(2, 5)), rng.normal(size=(2, 5))
+yours = softmax_backward(dweights, softmax(scores))
+measured = measure(softmax, dweights, [scores], 0)
+print("largest difference:", np.abs(yours - measured).max())
+show_matrix(yours, columns=tokens, caption="Gradient of the scores")
+
+# %% [markdown]
+# Why did we divide by $\sqrt{d_k}$? Here the scores of a row are made larger, step by step. What
+# happens to the gradient that reaches them?
+
+# %%
+sizes = np.geomspace(0.1, 100, 40)
+g, row = np.array([1.0, -1.0, 2.0, 0.0, 1.0]), np.linspace(-1, 1, 5)
+reach = [np.abs(softmax_backward(g, softmax(size * row))).max() for size in sizes]
+figure, axes = plt.subplots(figsize=(5.5, 3))
+axes.plot(sizes, reach)
+axes.set(xscale="log", yscale="log", xlabel="largest score", ylabel="largest gradient")
+axes.grid()
+show_plot(figure, alt="Level up to about 1, then ever steeper down; below 1e-6 at 30")
+
+# %% [markdown]
+# With large scores one weight is nearly 1, no small push moves it, and nothing is learned. The root
+# keeps scores near 1.
+#
+# **The mask.** Forward this was: scores of later tokens were set to $-\infty$ before softmax.
+#
+# <<exercise:hidden-score-gradient>>
+#
+# Predict. A gradient arrives at all weights of a row, also at those of hidden keys. What is the
+# gradient of a hidden score?
+
+# %% exercise="hidden-score-gradient"
+
+# %%
+check(hidden_score_gradient=hidden_score_gradient)
+
+# %% [markdown]
+# Look at a whole causal table. Row 0 can see only itself: why is even that entry 0?
+
+# %%
+masked = np.where(causal_mask(5), -np.inf, rng.normal(size=(5, 5)))
+dscores = softmax_backward(rng.normal(size=(5, 5)), softmax(masked))
+show_matrix(dscores, rows=tokens, columns=tokens, caption="Gradient of the scores, causal")
+
+# %% [markdown]
+# A weight of 0 stops the gradient, so the mask itself is not needed on the way back. And the only
+# weight of row 0 is 1, whatever its score.
+#
+# **The whole head.** First a picture. This helper draws a forward pass from left to right, and
+# below it the way back:
+
+
+# %%
+def draw(forward, back, alt):
+    figure, axes = plt.subplots(figsize=(9, 1.4))
+    axes.set(xlim=(-0.5, len(forward) - 0.5), ylim=(-0.3, 1.3))
+    axes.axis("off")
+    for y, names, step in [(1, forward, 0.7), (0, back, -0.7)]:
+        for x, name in enumerate(names):
+            end, middle = (x + step, y), {"ha": "center", "va": "center"}
+            arrow = {"arrowstyle": "->"} if 0 <= end[0] <= len(names) - 1 else None
+            axes.annotate(name, end, (x, y), arrowprops=arrow, **middle)
+    return show_plot(figure, alt)
+
+
+# %%
+forward = ["Q, K", "scores\nQ Kᵀ", "scaled\n/ √d_k, mask", "weights, V\nsoftmax", "out\nweights V"]
+back = ["dQ, dK", "dscores", "dscaled", "dweights, dV", "dout"]
+draw(forward, back, alt="Q, K to scores to scaled to weights, with V to out; and the same way back")
+
+# %% [markdown]
+# **The mix**, out = weights V. Forward this was: query $t$ took value $s$ with weight $A_{ts}$. So
+# now value $s$ hears from every query that took from it, by the same weights. These stand in
+# *column* $s$.
+#
+# The weight $A_{ts}$ scaled value $s$ on its way into row $t$ of out. So now it gets the dot product
+# of row $t$ of dout and row $s$ of V.
+
+# %% [markdown]
+# **Softmax** is yours already: dscaled is what it makes of dweights.
+#
+# **The root.** Forward this was scores / $\sqrt{d_k}$. So now: a push to a score arrives at softmax
+# smaller by that factor, so the gradient of the score is smaller than that of scaled, by the same
+# factor.
+
+# %% [markdown]
+# **The scores.** Forward this was a dot product: $\text{score}_{ts} = Q_t \cdot K_s$. So now $Q_t$
+# hears from all scores of *row* $t$, each times its key. $K_s$ hears from all scores of *column*
+# $s$, each times its query.
+
+# %% [markdown]
+# <<exercise:attention-backward>>
+#
+# The mix and the scores are products, like the linear layer of lesson 13: use its two rules, or the
+# sums above. The weights come as an argument, with the mask in them. Any number of heads may stand
+# in front.
+
+# %% exercise="attention-backward"
+
+# %%
+check(attention_backward)
+
+# %% [markdown]
+# Measure all three, on a causal head with 8 features:
+
+
+# %%
+def causal_head(Q, K, V):
+    return attention(Q, K, V, causal_mask(5))[0]
+
+
+Q, K, V, dout = rng.normal(size=(4, 5, 8))
+weights = attention(Q, K, V, causal_mask(5))[1]
+yours = attention_backward(dout, Q, K, V, weights)
+for place, name in enumerate("QKV"):
+    measured = measure(causal_head, dout, [Q, K, V], place)
+    print(f"d{name}: largest difference {np.abs(yours[place] - measured).max():.1e}")
+
+# %% [markdown]
+# Who is told, if only *transformers* has something to say? Its `dout` is 1 here, that of all others
+# 0. Before you run: which tokens' queries, keys and values get a gradient?
+
+# %%
+only = np.zeros((5, 8))
+only[3] = 1
+told = attention_backward(only, Q, K, V, weights)
+reach = np.array([np.abs(one).max(axis=-1) for one in told])
+show_matrix(reach, rows=["query", "key", "value"], columns=tokens, caption="Largest gradient")
+
+# %% [markdown]
+# One query, and the keys and values of all that it could see. `<EOS>` came later and hears nothing.
+#
+# **The output projection.** Around the heads lie four matrices:
+
+# %%
+forward = ["X", "Q, K, V\nX W_q, X W_k, X W_v", "heads\nsplit", "out_heads\nattention"]
+forward += ["concat\nmerge", "out\nconcat W_o"]
+back = ["dX", "dQ, dK, dV", "dheads", "dout_heads", "dconcat", "dout"]
+draw(
+    forward, back, alt="X to Q, K, V to heads to out_heads to concat to out; and the same way back"
+)
+
+# %% [markdown]
+# Forward, the last step was concat times $W_o$: feature $i$ of concat went into feature $j$ of out
+# with weight $W_o[i, j]$. So now feature $i$ hears from *every* feature $j$ of out, by those same
+# weights, along *row* $i$.
+
+# %% [markdown]
+# <<exercise:concat-gradient>>
+#
+# $$W_o = <<hand_w_o>> \qquad \text{dout} = <<hand_dout>>$$
+#
+# Two features in, two out. What arrives at the two features of concat?
+
+# %% exercise="concat-gradient"
+
+# %%
+check(concat_gradient=concat_gradient)
+
+# %% [markdown]
+# $W_o$ is square here, as in the course's model: multiplying by it the wrong way round raises no
+# error and gives the right shape. Only numbers tell, so we measure. Which of the two products
+# agrees?
+
+# %%
+W_o, dout = np.array([[1.0, 3.0], [-1.0, 2.0]]), np.array([1.0, 2.0])
+measured = numerical_gradient(lambda concat: dout @ (concat @ W_o), np.zeros(2))
+both = [measured, dout @ W_o, dout @ W_o.T]
+show_matrix(np.array(both), rows=["measured", "dout W_o", "dout W_oᵀ"])
+
+# %% [markdown]
+# **The heads.** Forward, splitting and merging only moved numbers about. So now the gradients are
+# moved back: through a merge by a split, through a split by a merge.
+#
+# **The tokens.** Forward, X was used three times: for queries, keys and values. So now three
+# gradients come back to it, and they add (lesson 14).
+
+# %% [markdown]
+# <<exercise:multi-head-attention-backward>>
+#
+# All of it. First run forward again, up to concat, with the causal mask, to have every array at
+# hand. Then go back, line by line. The verdict judges each of the five gradients by itself.
+
+# %% exercise="multi-head-attention-backward"
+
+# %%
+check(multi_head_attention_backward)
+
+# %% [markdown]
+# Measure: two heads, square matrices, five tokens. Each line pushes every entry of one array up and
+# down.
+
+# %%
+X, dout = rng.normal(size=(2, 5, 6))
+given = [X, *rng.normal(0, 6**-0.5, size=(4, 6, 6)), 2]
+yours = multi_head_attention_backward(dout, *given)
+for place, name in enumerate(["X", "W_q", "W_k", "W_v", "W_o"]):
+    measured = measure(multi_head_attention, dout, given, place)
+    print(f"d{name}: largest difference {np.abs(yours[place] - measured).max():.1e}")
+
+# %% [markdown]
+# Which of the four matrices hears most? Mean sizes over 200 random layers of the course's sizes.
+# Two of the gradients had to pass the softmax:
+
+# %%
+mean_sizes = np.zeros(4)
+for _ in range(200):
+    X, dout = rng.normal(size=(2, 5, 16))
+    W = rng.normal(0, 0.25, size=(4, 16, 16))
+    gradients = multi_head_attention_backward(dout, X, *W, 2)[1:]
+    mean_sizes += [np.abs(gradient).mean() / 200 for gradient in gradients]
+show_matrix(mean_sizes, columns=["W_q", "W_k", "W_v", "W_o"], caption="Mean size of the gradient")
+
+# %% [markdown]
+# Queries and keys hear least: softmax passes on only differences, times weights below 1.
+#
+# ## What a colleague might ask
+#
+# <details><summary>Why not build the Jacobian and multiply by it?</summary>
+#
+# It gives the same. But a row of n weights has n² slopes, and there is one row for every token in
+# every head. The compact form needs n products and one sum.
+#
+# </details>
+#
+# <details><summary>Must all attention weights be kept until the backward pass?</summary>
+#
+# Something must: T² numbers for each head. Long texts make that the largest item in memory.
+# FlashAttention (Dao and others, 2022, arXiv:2205.14135) keeps a few numbers for each row and works
+# the weights out again, block by block, on the way back.
+#
+# </details>
+#
+# <details><summary>Why is the transpose of W_o right, and not its inverse?</summary>
+#
+# The inverse answers another question: which input gave this output? The gradient asks how much
+# the loss changes when an input is pushed, and every push travels along the same weights, forward.
+# Reading those weights from the input's side is the transpose. It exists even where W_o has no
+# inverse.
+#
+# </details>
+#
+# **Where this sits in the training step:** the gradient has now passed through every part of a
+# block. Lesson 16 takes it to the embeddings, and joins all parts into one backward pass.
