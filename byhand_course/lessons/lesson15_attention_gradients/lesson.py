@@ -33,6 +33,10 @@ show_matrix(np.array(slopes), rows=names, columns=moved, caption="How each weigh
 # term moves along if $i = j$, and else stays: write $[i = j]$ for that 1 or 0. The slope of a
 # logarithm is the slope of what stands inside, divided by it: here $e^{s_j} / \sum_k e^{s_k} = p_j$.
 
+# %%
+logs = [numerical_gradient(lambda s, i=i: np.log(softmax(s))[i], scores) for i in range(3)]
+show_matrix(np.array(logs), rows=["ln p_0", "ln p_1", "ln p_2"], columns=moved)
+
 # %% [markdown]
 # So $\ln p_i$ has the slope $[i = j] - p_j$. It is a logarithm too: its slope is that of $p_i$,
 # divided by $p_i$. Multiply by $p_i$:
@@ -45,10 +49,6 @@ show_matrix(np.array(slopes), rows=names, columns=moved, caption="How each weigh
 #
 # the numbers that you measured.
 
-# %% [markdown]
-# Check two things in the table. Each row sums to 0: the same push to all scores moves nothing
-# (lesson 3). And it is symmetric: $-p_i p_j$ either way.
-
 # %%
 p = np.array([0.5, 0.3, 0.2])
 jacobian = np.diag(p) - np.outer(p, p)  # the formula, written out
@@ -56,8 +56,10 @@ print("largest difference from what was measured:", np.abs(jacobian - slopes).ma
 print("sum of each row:", jacobian.sum(axis=1).round(10))
 
 # %% [markdown]
-# Now a gradient arrives at the weights: $g = <<g>>$. Score 0 moved three weights, so it collects
-# from all three, down column 0:
+# Rows sum to 0: the same push to all scores moves nothing (lesson 3).
+#
+# Now a gradient arrives at the weights: $g = <<g>>$. Score 0 moved all three, so it collects from all
+# three, down column 0:
 #
 # $$<<ds_0_products>> = <<ds_0:.2f>>$$
 #
@@ -77,6 +79,10 @@ check(score_gradients_by_hand=score_gradients_by_hand)
 # $$\sum_i g_i\,p_i\,([i = j] - p_j) = p_j\,g_j - p_j \sum_i g_i\,p_i$$
 #
 # In the first sum only $i = j$ was left; in the second, $p_j$ came out in front.
+
+# %%
+g = np.array([2.0, -1.0, 3.0])
+show_matrix(g @ jacobian, columns=moved, caption="What arrives, by the table")
 
 # %% [markdown]
 # Both terms hold $p_j$, and the sum is *one* number for the whole row: the mean of $g$, weighted by
@@ -127,11 +133,10 @@ figure, axes = plt.subplots(figsize=(5.5, 3))
 axes.plot(sizes, reach)
 axes.set(xscale="log", yscale="log", xlabel="largest score", ylabel="largest gradient")
 axes.grid()
-show_plot(figure, alt="Level up to about 1, then ever steeper down; below 1e-6 at 30")
+show_plot(figure, alt="Level up to about 3, then ever steeper down; below 1e-6 at 30")
 
 # %% [markdown]
-# With large scores one weight is nearly 1, no small push moves it, and nothing is learned. The root
-# keeps scores near 1.
+# With large scores one weight is nearly 1, no push moves it, and nothing is learned.
 #
 # **The mask.** Forward this was: scores of later tokens were set to $-\infty$ before softmax.
 #
@@ -154,23 +159,22 @@ dscores = softmax_backward(rng.normal(size=(5, 5)), softmax(masked))
 show_matrix(dscores, rows=tokens, columns=tokens, caption="Gradient of the scores, causal")
 
 # %% [markdown]
-# A weight of 0 stops the gradient, so the mask itself is not needed on the way back. And the only
+# A weight of 0 stops the gradient, so the mask itself is not needed on the way back. And the one
 # weight of row 0 is 1, whatever its score.
 #
-# **The whole head.** First a picture. This helper draws a forward pass from left to right, and
-# below it the way back:
+# **The whole head.** First a picture: forward from left to right, and below it the way back.
 
 
 # %%
 def draw(forward, back, alt):
-    figure, axes = plt.subplots(figsize=(9, 1.4))
+    figure, axes = plt.subplots(figsize=(1.7 * len(forward), 1.4))
     axes.set(xlim=(-0.5, len(forward) - 0.5), ylim=(-0.3, 1.3))
     axes.axis("off")
-    for y, names, step in [(1, forward, 0.7), (0, back, -0.7)]:
+    for y, names, arrow in [(1, forward, "→"), (0, back, "←")]:
         for x, name in enumerate(names):
-            end, middle = (x + step, y), {"ha": "center", "va": "center"}
-            arrow = {"arrowstyle": "->"} if 0 <= end[0] <= len(names) - 1 else None
-            axes.annotate(name, end, (x, y), arrowprops=arrow, **middle)
+            axes.text(x, y, name, ha="center", va="center")
+            if x:
+                axes.text(x - 0.5, y, arrow, ha="center", va="center", size=16)
     return show_plot(figure, alt)
 
 
@@ -180,31 +184,45 @@ back = ["dQ, dK", "dscores", "dscaled", "dweights, dV", "dout"]
 draw(forward, back, alt="Q, K to scores to scaled to weights, with V to out; and the same way back")
 
 # %% [markdown]
-# **The mix**, out = weights V. Forward this was: query $t$ took value $s$ with weight $A_{ts}$. So
-# now value $s$ hears from every query that took from it, by the same weights. These stand in
-# *column* $s$.
+# **The mix.** Forward this was: query $t$ took value $s$ with weight $A_{ts}$. So now value $s$ hears
+# from every query by those weights, in *column* $s$.
 #
-# The weight $A_{ts}$ scaled value $s$ on its way into row $t$ of out. So now it gets the dot product
-# of row $t$ of dout and row $s$ of V.
+# And $A_{ts}$ multiplied row $s$ of V on its way into row $t$ of out. So now it gets their dot
+# product: row $s$ of V with row $t$ of dout.
+
+# %%
+example = softmax(np.where(causal_mask(5), -np.inf, rng.normal(size=(5, 5))))
+show_matrix(example, rows=tokens, columns=tokens, caption="Row: takes from. Column: is told by")
 
 # %% [markdown]
-# **Softmax** is yours already: dscaled is what it makes of dweights.
+# **Softmax** is done already. **The root.** Forward this was a division by $\sqrt{d_k}$. So now: a
+# push to a score arrives at softmax smaller by that factor, and so its gradient is smaller by that
+# factor. With $d_k = 4$:
+
+# %%
+row, g = rng.normal(size=(2, 3))
+of_scaled = numerical_gradient(lambda scaled: g @ softmax(scaled), row / 2)
+of_scores = numerical_gradient(lambda scores: g @ softmax(scores / 2), row)
+show_matrix(np.array([of_scaled, of_scores]), rows=["scaled", "scores"], caption="Gradients")
+
+# %% [markdown]
+# **The scores.** Forward, each was a dot product: $\text{score}_{ts} = Q_t \cdot K_s$. Say only the
+# score of query 0 with key 2 matters. What does that query hear, and what does that key?
+
+# %%
+Q, K = np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[5.0, 6.0], [7.0, 8.0], [9.0, 10.0]])
+only = np.array([[0, 0, 1], [0, 0, 0]])
+print("dQ\n", numerical_gradient(lambda Q: (only * (Q @ K.T)).sum(), Q).round(6))
+print("dK\n", numerical_gradient(lambda K: (only * (Q @ K.T)).sum(), K).round(6))
+
+# %% [markdown]
+# The query hears the key, and the key the query. With all scores in play, $Q_t$ adds up along *row*
+# $t$ of dscores, $K_s$ down *column* $s$.
 #
-# **The root.** Forward this was scores / $\sqrt{d_k}$. So now: a push to a score arrives at softmax
-# smaller by that factor, so the gradient of the score is smaller than that of scaled, by the same
-# factor.
-
-# %% [markdown]
-# **The scores.** Forward this was a dot product: $\text{score}_{ts} = Q_t \cdot K_s$. So now $Q_t$
-# hears from all scores of *row* $t$, each times its key. $K_s$ hears from all scores of *column*
-# $s$, each times its query.
-
-# %% [markdown]
 # <<exercise:attention-backward>>
 #
-# The mix and the scores are products, like the linear layer of lesson 13: use its two rules, or the
-# sums above. The weights come as an argument, with the mask in them. Any number of heads may stand
-# in front.
+# The weights come with the mask in them; heads may stand in front. (Mix and scores are products: the
+# two rules of the linear layer say the same.)
 
 # %% exercise="attention-backward"
 
@@ -244,7 +262,7 @@ show_matrix(reach, rows=["query", "key", "value"], columns=tokens, caption="Larg
 # **The output projection.** Around the heads lie four matrices:
 
 # %%
-forward = ["X", "Q, K, V\nX W_q, X W_k, X W_v", "heads\nsplit", "out_heads\nattention"]
+forward = ["X", "Q, K, V\nprojected", "heads\nsplit", "out_heads\nattention"]
 forward += ["concat\nmerge", "out\nconcat W_o"]
 back = ["dX", "dQ, dK, dV", "dheads", "dout_heads", "dconcat", "dout"]
 draw(
@@ -252,16 +270,14 @@ draw(
 )
 
 # %% [markdown]
-# Forward, the last step was concat times $W_o$: feature $i$ of concat went into feature $j$ of out
-# with weight $W_o[i, j]$. So now feature $i$ hears from *every* feature $j$ of out, by those same
-# weights, along *row* $i$.
-
-# %% [markdown]
+# The last step: feature $i$ of concat went into feature $j$ of out with weight $W_o[i, j]$. So now
+# feature $i$ hears from *every* feature $j$ of out, by those same weights, along *row* $i$.
+#
 # <<exercise:concat-gradient>>
 #
 # $$W_o = <<hand_w_o>> \qquad \text{dout} = <<hand_dout>>$$
 #
-# Two features in, two out. What arrives at the two features of concat?
+# What arrives at the two features of concat?
 
 # %% exercise="concat-gradient"
 
@@ -280,17 +296,24 @@ both = [measured, dout @ W_o, dout @ W_o.T]
 show_matrix(np.array(both), rows=["measured", "dout W_o", "dout W_oᵀ"])
 
 # %% [markdown]
-# **The heads.** Forward, splitting and merging only moved numbers about. So now the gradients are
-# moved back: through a merge by a split, through a split by a merge.
-#
-# **The tokens.** Forward, X was used three times: for queries, keys and values. So now three
-# gradients come back to it, and they add (lesson 14).
+# **The heads.** Forward, splitting and merging only moved numbers about. So now gradients are moved
+# back: through a merge by a split, through a split by a merge. Which token's features does this
+# show?
+
+# %%
+labelled = 10 * np.arange(5)[:, None] + np.arange(6)  # feature f of token t is 10 t + f
+print(
+    split_heads(labelled, 2)[1, 3], np.array_equal(merge_heads(split_heads(labelled, 2)), labelled)
+)
 
 # %% [markdown]
+# **The tokens.** X was used three times: for queries, keys and values. So now three gradients come
+# back to it, and add (lesson 14).
+#
 # <<exercise:multi-head-attention-backward>>
 #
-# All of it. First run forward again, up to concat, with the causal mask, to have every array at
-# hand. Then go back, line by line. The verdict judges each of the five gradients by itself.
+# Run forward again, up to concat, with the causal mask. Then go back, step by step. The verdict
+# judges each of the five gradients by itself.
 
 # %% exercise="multi-head-attention-backward"
 
