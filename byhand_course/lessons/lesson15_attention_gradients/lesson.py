@@ -16,17 +16,20 @@ multi_head_attention, linear_backward = mine("multi_head_attention"), mine("line
 tokens = ["<BOS>", "I", "like", "transformers", "<EOS>"]
 
 # %% [markdown]
-# **Softmax.** Forward this was $p_i = e^{s_i} / \sum_k e^{s_k}$: every score stands in every sum.
-# So now: if score $j$ is pushed a little, *all* weights of the row move. For three scores that
-# makes nine slopes, a table called the **Jacobian**. Take scores whose softmax is <<p>>, and measure
-# the nine:
+# **Softmax.** **Forward, this was** $p_i = e^{s_i} / \sum_k e^{s_k}$: every score stands in every sum.
+# **So now**: if one score is pushed a little, *all* weights of the row move, and no slope of the
+# Jacobian (lesson 14) is 0. Here are scores whose softmax is <<p>>. Measure the nine slopes:
+
 
 # %%
-scores = np.log([0.5, 0.3, 0.2])
-slopes = [numerical_gradient(lambda s, i=i: softmax(s)[i], scores) for i in range(3)]
-names = ["weight 0", "weight 1", "weight 2"]
+def jacobian(f, row):
+    outputs = range(len(f(row)))
+    return np.array([numerical_gradient(lambda x, i=i: f(x)[i], row) for i in outputs])
+
+
+scores, weights = np.log([0.5, 0.3, 0.2]), ["weight 0", "weight 1", "weight 2"]
 moved = ["score 0", "score 1", "score 2"]
-show_matrix(np.array(slopes), rows=names, columns=moved, caption="How each weight follows a score")
+show_matrix(jacobian(softmax, scores), rows=weights, columns=moved, caption="Jacobian of softmax")
 
 # %% [markdown]
 # Where do they come from? Lesson 12 had $\ln p_i = s_i - \ln \sum_k e^{s_k}$. Push $s_j$. The first
@@ -34,8 +37,8 @@ show_matrix(np.array(slopes), rows=names, columns=moved, caption="How each weigh
 # logarithm is the slope of what stands inside, divided by it: here $e^{s_j} / \sum_k e^{s_k} = p_j$.
 
 # %%
-logs = [numerical_gradient(lambda s, i=i: np.log(softmax(s))[i], scores) for i in range(3)]
-show_matrix(np.array(logs), rows=["ln p_0", "ln p_1", "ln p_2"], columns=moved)
+logs = jacobian(lambda s: np.log(softmax(s)), scores)
+show_matrix(logs, rows=["ln p_0", "ln p_1", "ln p_2"], columns=moved, caption="1 or 0, minus p_j")
 
 # %% [markdown]
 # So $\ln p_i$ has the slope $[i = j] - p_j$. It is a logarithm too: its slope is that of $p_i$,
@@ -51,9 +54,9 @@ show_matrix(np.array(logs), rows=["ln p_0", "ln p_1", "ln p_2"], columns=moved)
 
 # %%
 p = np.array([0.5, 0.3, 0.2])
-jacobian = np.diag(p) - np.outer(p, p)  # the formula, written out
-print("largest difference from what was measured:", np.abs(jacobian - slopes).max())
-print("sum of each row:", jacobian.sum(axis=1).round(10))
+slopes = np.diag(p) - np.outer(p, p)  # the formula, written out
+print(f"worst difference: {np.abs(slopes - jacobian(softmax, scores)).max():.0e}")
+print("sum of each row: ", np.abs(slopes.sum(axis=1)).round(10))
 
 # %% [markdown]
 # Rows sum to 0: the same push to all scores moves nothing (lesson 3).
@@ -82,7 +85,7 @@ check(score_gradients_by_hand=score_gradients_by_hand)
 
 # %%
 g = np.array([2.0, -1.0, 3.0])
-show_matrix(g @ jacobian, columns=moved, caption="What arrives, by the table")
+show_matrix(g @ slopes, columns=moved, caption="What arrives, by the table")
 
 # %% [markdown]
 # Both terms hold $p_j$, and the sum is *one* number for the whole row: the mean of $g$, weighted by
@@ -102,9 +105,8 @@ show_matrix(g @ jacobian, columns=moved, caption="What arrives, by the table")
 check(softmax_backward)
 
 # %% [markdown]
-# Does it agree with measurement? Any function f can be made into a loss: `(dout * f(x)).sum()`, whose
-# gradient for f's answer is `dout`. This helper measures the gradient of that loss for one of f's
-# arguments; you will use it three times.
+# Does your checker agree? As before, `(dout * f(x)).sum()` is a loss that f's answer moves by `dout`.
+# This helper measures its gradient for one of f's arguments; you will use it three times.
 
 
 # %%
@@ -118,7 +120,7 @@ rng = np.random.default_rng(15)
 scores, dweights = rng.normal(size=(2, 5)), rng.normal(size=(2, 5))
 yours = softmax_backward(dweights, softmax(scores))
 measured = measure(softmax, dweights, [scores], 0)
-print("largest difference:", np.abs(yours - measured).max())
+print(f"worst difference: {np.abs(yours - measured).max():.0e}")
 show_matrix(yours, columns=tokens, caption="Gradient of the scores")
 
 # %% [markdown]
@@ -138,7 +140,7 @@ show_plot(figure, alt="Level up to about 3, then ever steeper down; below 1e-6 a
 # %% [markdown]
 # With large scores one weight is nearly 1, no push moves it, and nothing is learned.
 #
-# **The mask.** Forward this was: scores of later tokens were set to $-\infty$ before softmax.
+# **The mask.** **Forward, this was** $-\infty$ in place of the scores of later tokens.
 #
 # <<exercise:hidden-score-gradient>>
 #
@@ -184,10 +186,10 @@ back = ["dQ, dK", "dscores", "dscaled", "dweights, dV", "dout"]
 draw(forward, back, alt="Q, K to scores to scaled to weights, with V to out; and the same way back")
 
 # %% [markdown]
-# **The mix.** Forward this was: query $t$ took value $s$ with weight $A_{ts}$. So now value $s$ hears
+# **The mix.** **Forward, this was** query $t$ taking value $s$ with weight $A_{ts}$. **So now** value $s$ hears
 # from every query by those weights, in *column* $s$.
 #
-# And $A_{ts}$ multiplied row $s$ of V on its way into row $t$ of out. So now it gets their dot
+# And $A_{ts}$ multiplied row $s$ of V on its way into row $t$ of out. So it gets their dot
 # product: row $s$ of V with row $t$ of dout.
 
 # %%
@@ -195,7 +197,7 @@ example = softmax(np.where(causal_mask(5), -np.inf, rng.normal(size=(5, 5))))
 show_matrix(example, rows=tokens, columns=tokens, caption="Row: takes from. Column: is told by")
 
 # %% [markdown]
-# **Softmax** is done already. **The root.** Forward this was a division by $\sqrt{d_k}$. So now: a
+# **Softmax** is done already. **The root.** **Forward, this was** a division by $\sqrt{d_k}$. **So now** a
 # push to a score arrives at softmax smaller by that factor, and so its gradient is smaller by that
 # factor. With $d_k = 4$:
 
@@ -206,7 +208,7 @@ of_scores = numerical_gradient(lambda scores: g @ softmax(scores / 2), row)
 show_matrix(np.array([of_scaled, of_scores]), rows=["scaled", "scores"], caption="Gradients")
 
 # %% [markdown]
-# **The scores.** Forward, each was a dot product: $\text{score}_{ts} = Q_t \cdot K_s$. Say only the
+# **The scores.** **Forward, this was** a dot product: $\text{score}_{ts} = Q_t \cdot K_s$. Say only the
 # score of query 0 with key 2 matters. What does that query hear, and what does that key?
 
 # %%
@@ -216,7 +218,7 @@ print("dQ\n", numerical_gradient(lambda Q: (only * (Q @ K.T)).sum(), Q).round(6)
 print("dK\n", numerical_gradient(lambda K: (only * (Q @ K.T)).sum(), K).round(6))
 
 # %% [markdown]
-# The query hears the key, and the key the query. With all scores in play, $Q_t$ adds up along *row*
+# **So now** the query hears the key, and the key the query. With all scores in play, $Q_t$ adds up along *row*
 # $t$ of dscores, $K_s$ down *column* $s$.
 #
 # <<exercise:attention-backward>>
@@ -243,7 +245,7 @@ weights = attention(Q, K, V, causal_mask(5))[1]
 yours = attention_backward(dout, Q, K, V, weights)
 for place, name in enumerate("QKV"):
     measured = measure(causal_head, dout, [Q, K, V], place)
-    print(f"d{name}: largest difference {np.abs(yours[place] - measured).max():.1e}")
+    print(f"d{name}: worst difference {np.abs(yours[place] - measured).max():.0e}")
 
 # %% [markdown]
 # Who is told, if only *transformers* has something to say? Its `dout` is 1 here, that of all others
@@ -270,8 +272,8 @@ draw(
 )
 
 # %% [markdown]
-# The last step: feature $i$ of concat went into feature $j$ of out with weight $W_o[i, j]$. So now
-# feature $i$ hears from *every* feature $j$ of out, by those same weights, along *row* $i$.
+# **Forward, this was** feature $i$ of concat going into feature $j$ of out with weight $W_o[i, j]$.
+# **So now** feature $i$ hears from *every* feature $j$ of out, by those same weights, along *row* $i$.
 #
 # <<exercise:concat-gradient>>
 #
@@ -296,7 +298,7 @@ both = [measured, dout @ W_o, dout @ W_o.T]
 show_matrix(np.array(both), rows=["measured", "dout W_o", "dout W_oᵀ"])
 
 # %% [markdown]
-# **The heads.** Forward, splitting and merging only moved numbers about. So now gradients are moved
+# **The heads.** **Forward, this was** moving numbers about, no more. **So now** gradients are moved
 # back: through a merge by a split, through a split by a merge. Which token's features does this
 # show?
 
@@ -307,7 +309,7 @@ print(
 )
 
 # %% [markdown]
-# **The tokens.** X was used three times: for queries, keys and values. So now three gradients come
+# **The tokens.** **Forward, this was** X, used three times. **So now** three gradients come
 # back to it, and add (lesson 14).
 #
 # <<exercise:multi-head-attention-backward>>
@@ -330,7 +332,7 @@ given = [X, *rng.normal(0, 6**-0.5, size=(4, 6, 6)), 2]
 yours = multi_head_attention_backward(dout, *given)
 for place, name in enumerate(["X", "W_q", "W_k", "W_v", "W_o"]):
     measured = measure(multi_head_attention, dout, given, place)
-    print(f"d{name}: largest difference {np.abs(yours[place] - measured).max():.1e}")
+    print(f"d{name}: worst difference {np.abs(yours[place] - measured).max():.0e}")
 
 # %% [markdown]
 # Which of the four matrices hears most? Mean sizes over 200 random layers of the course's sizes.
@@ -350,10 +352,11 @@ show_matrix(mean_sizes, columns=["W_q", "W_k", "W_v", "W_o"], caption="Mean size
 #
 # ## What a colleague might ask
 #
-# <details><summary>Why not build the Jacobian and multiply by it?</summary>
+# <details><summary>If a weight near 0 lets no gradient through, can a head that is too sure recover?</summary>
 #
-# It gives the same. But a row of n weights has n² slopes, and there is one row for every token in
-# every head. The compact form needs n products and one sum.
+# Slowly, by other ways. Queries and keys are made from tokens, which other layers keep changing, and
+# weight decay (lesson 17) makes W_q and W_k smaller, and so the scores. Better not to start there:
+# hence the root, and small weights at the beginning.
 #
 # </details>
 #

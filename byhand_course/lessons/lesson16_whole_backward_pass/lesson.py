@@ -27,7 +27,7 @@ words = ["<BOS>", "I", "like", "transformers", "<EOS>"]
 vocabulary = ["<PAD>", "<BOS>", "<EOS>", *words[1:4], "the", "cat", "sat", "mat"]
 
 # %% [markdown]
-# **The look-up.** Forward this was: token $t$ took a copy of the row of its id. Which row made which
+# **The look-up.** **Forward, this was** a copy: token $t$ took the row of its id. Which row made which
 # token? Write that as zeros and ones (lesson 4):
 
 # %%
@@ -37,15 +37,15 @@ show_matrix(made.astype(int), rows=sentence, columns=names, caption="Row (above)
 
 # %% [markdown]
 # Push a row of the table by 1, and its copies move by 1: these ones are the look-up's whole Jacobian.
-# So now each row collects down its *column*: *the* hears from both of its places, *mat* from none.
+# **So now** each row collects down its *column*: *the* hears from both of its places, *mat* from none.
 #
-# **The positions.** Forward, row $t$ of a second table was added to token $t$:
+# **The positions.** **Forward, this was** a sum: row $t$ of a second table was added to token $t$.
 
 # %%
 show_matrix(np.eye(4, dtype=int), rows=sentence, caption="Position row (above) made token (left)")
 
 # %% [markdown]
-# So now row $t$ gets the gradient of token $t$, and the token's own row gets it too, *in full*: a sum
+# **So now** row $t$ gets the gradient of token $t$, and the token's own row gets it too, *in full*: a sum
 # hands its gradient to both sides (lesson 14).
 #
 # <<exercise:repeated-token-by-hand>>
@@ -100,8 +100,8 @@ E, P, dout = (rng.normal(size=(n, 3)) for n in (10, 5, 4))
 yours = embedding_backward(dout, ids, 10, 5)
 by_token = numerical_gradient(lambda E: (dout * embed_with_positions(ids, E, P)).sum(), E)
 by_place = numerical_gradient(lambda P: (dout * embed_with_positions(ids, E, P)).sum(), P)
-print("largest difference, tokens:   ", np.abs(yours[0] - by_token).max())
-print("largest difference, positions:", np.abs(yours[1] - by_place).max())
+print(f"tokens:    worst difference {np.abs(yours[0] - by_token).max():.0e}")
+print(f"positions: worst difference {np.abs(yours[1] - by_place).max():.0e}")
 
 # %% [markdown]
 # **The block.** Above the tables lies the block. Its picture, forward from left to right, and the way
@@ -128,9 +128,9 @@ back = ["dx", "dnormed_1", "dmiddle", "dmiddle", "dnormed_2", "dout", "dout"]
 draw(stages, back, alt="x through norm, attention, sum, norm, feed-forward, sum; and back")
 
 # %% [markdown]
-# **The sums.** Forward this was out = middle + fed. So now both get dout as it is.
+# **The sums.** **Forward, this was** out = middle + fed. **So now** both get dout as it is.
 #
-# And middle was used twice: in that sum, and by ln2. So now two gradients come back to it, and they
+# And middle was used twice: in that sum, and by ln2. So two gradients come back to it, and they
 # add. In numbers, for x + x²/2 at 1 and 2: how much through the sum, how much through the branch?
 
 # %%
@@ -287,7 +287,7 @@ for name in reversed(params):  # the order of the backward pass
 yours = {name: gradients[name].flat[chosen[name]] for name in measured}
 table = np.array([[yours[name][0], measured[name][0]] for name in measured])
 worst = max(np.abs(yours[name] - measured[name]).max() for name in measured)
-print(f"largest difference of {3 * len(measured)} entries: {worst:.1e}")
+print(f"{3 * len(measured)} entries: worst difference {worst:.0e}")
 columns = ["yours", "measured"]
 show_matrix(
     table, rows=measured, columns=columns, decimals=6, caption="Largest entry of each array"
@@ -324,11 +324,11 @@ show_plot(figure, alt="W_out hears by far the most; queries and keys hear least.
 #
 # </details>
 #
-# <details><summary>If measuring works, why derive anything?</summary>
+# <details><summary>How does PyTorch do it?</summary>
 #
-# Cost. A gradient by measurement takes at least two forward passes for each parameter; by the
-# backward pass, it takes the work of about two forward passes for all parameters together. For a
-# model of a billion parameters that is the difference between a step and never.
+# The same way. It notes every operation of the forward pass; each has a backward function, as yours
+# have. Then it runs them in reverse order, and adds wherever something was used twice. That is called
+# automatic differentiation. It saves the writing, and none of the mathematics.
 #
 # </details>
 #
