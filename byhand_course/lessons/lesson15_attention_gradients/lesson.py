@@ -223,8 +223,8 @@ print("dK\n", numerical_gradient(lambda K: (only * (Q @ K.T)).sum(), K).round(6)
 #
 # <<exercise:attention-backward>>
 #
-# The weights come with the mask in them; heads may stand in front. (Mix and scores are products: the
-# two rules of the linear layer say the same.)
+# The weights have the mask in them; heads may stand in front. (Mix and scores are products: the two
+# rules of the linear layer say the same.)
 
 # %% exercise="attention-backward"
 
