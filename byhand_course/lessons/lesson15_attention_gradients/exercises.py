@@ -757,6 +757,17 @@ MULTI_HEAD_ATTENTION_BACKWARD = Exercise(
             "Which of the three gradients went through W_k?",
         ),
         Mistake(
+            name="batch-not-added-up",
+            swap=RETURNED,
+            into="dW_q = X.swapaxes(-1, -2) @ merge_heads(dQ_heads)\n"
+            "    dW_k = X.swapaxes(-1, -2) @ merge_heads(dK_heads)\n"
+            "    dW_v = X.swapaxes(-1, -2) @ merge_heads(dV_heads)\n"
+            "    dW_o = concat.swapaxes(-1, -2) @ dout\n"
+            f"    {RETURNED}",
+            says="In a batch, the gradients of your weights have an axis too many: one matrix for "
+            "each sequence. All sequences share the weights: what happens to those matrices?",
+        ),
+        Mistake(
             name="weights-transposed",
             swap=RETURNED,
             into="return dX, dW_q.T, dW_k.T, dW_v.T, dW_o.T",
