@@ -181,9 +181,10 @@ def draw(forward, back, alt):
 
 
 # %%
-forward = ["Q, K", "scores\nQ Kᵀ", "scaled\n/ √d_k, mask", "weights, V\nsoftmax", "out\nweights V"]
+forward = ["Q, K", "scores\nQ Kᵀ", "scaled\n/ √d_k, mask", "weights, V\nsoftmax"]
+forward += ["out\nweights V"]
 back = ["dQ, dK", "dscores", "dscaled", "dweights, dV", "dout"]
-draw(forward, back, alt="Q, K to scores to scaled to weights, with V to out; and the same way back")
+draw(forward, back, alt="From Q, K by scores, scaled and weights to out; and back")
 
 # %% [markdown]
 # **The mix.** **Forward, this was** query $t$ taking value $s$ with weight $A_{ts}$. **So now** value $s$ hears
@@ -205,7 +206,7 @@ show_matrix(example, rows=tokens, columns=tokens, caption="Row: takes from. Colu
 row, g = rng.normal(size=(2, 3))
 of_scaled = numerical_gradient(lambda scaled: g @ softmax(scaled), row / 2)
 of_scores = numerical_gradient(lambda scores: g @ softmax(scores / 2), row)
-show_matrix(np.array([of_scaled, of_scores]), rows=["scaled", "scores"], caption="Gradients")
+show_matrix(np.array([of_scaled, of_scores]), rows=["scaled", "scores"], decimals=3)
 
 # %% [markdown]
 # **The scores.** **Forward, this was** a dot product: $\text{score}_{ts} = Q_t \cdot K_s$. Say only the
@@ -267,9 +268,7 @@ show_matrix(reach, rows=["query", "key", "value"], columns=tokens, caption="Larg
 forward = ["X", "Q, K, V\nprojected", "heads\nsplit", "out_heads\nattention"]
 forward += ["concat\nmerge", "out\nconcat W_o"]
 back = ["dX", "dQ, dK, dV", "dheads", "dout_heads", "dconcat", "dout"]
-draw(
-    forward, back, alt="X to Q, K, V to heads to out_heads to concat to out; and the same way back"
-)
+draw(forward, back, alt="From X by Q, K, V, heads and concat to out; and back")
 
 # %% [markdown]
 # **Forward, this was** feature $i$ of concat going into feature $j$ of out with weight $W_o[i, j]$.

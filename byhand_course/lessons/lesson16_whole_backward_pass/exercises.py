@@ -453,22 +453,45 @@ TRANSFORMER_BLOCK_BACKWARD = Exercise(
 )
 
 
-def one_block(rng):
+def with_one_block_and_with_two(answer, params, ids, targets, num_heads):
+    """The gradients of a model, and beside them three of a second one, which has two blocks.
+
+    A slip inside a block spoils all of the block below it, so the two are judged apart.
+    """
+    one_block, two_blocks = params
+    gradients = answer(one_block, ids, targets, num_heads)
+    if not isinstance(gradients, dict):
+        return gradients
+    try:
+        more = answer(two_blocks, ids, targets, num_heads)
+        names = ("blocks.1.W_q", "blocks.0.W_q", "token_embedding")
+        second_block = {name: more[name] for name in names}
+    except Exception as error:
+        second_block = f"raises {type(error).__name__}"
+    return {**gradients, "second_block": second_block}
+
+
+def _two_models(rng, **sizes):
+    return _params(rng, **sizes), _params(rng, **sizes, num_layers=2)
+
+
+def a_sentence(rng):
     ids = rng.permutation(7)[:4]
-    return _params(rng), ids[:-1], ids[1:], 2
+    return _two_models(rng, d_ff=3), ids[:-1], ids[1:], 2
 
 
 def a_batch_with_repeats(rng):
     """One token comes three times, and all positions are used."""
     one, two, three, four = rng.permutation(6)[:4]
     ids = np.array([[one, two, one, three], [three, one, four, two]])
-    return _params(rng, vocab_size=6, max_len=4, d_ff=3), ids, np.roll(ids, -1, axis=-1), 1
+    models = _two_models(rng, vocab_size=6, max_len=4, d_ff=2)
+    return models, ids, np.roll(ids, -1, axis=-1), 1
 
 
-def two_blocks_with_three_heads(rng):
+def three_narrow_heads(rng):
     one, two, three = rng.permutation(5)[:3]
-    params = _params(rng, d_model=3, d_ff=4, vocab_size=5, max_len=3, num_layers=2)
-    return params, np.array([one, two, one]), np.array([two, one, three]), 3
+    models = _two_models(rng, d_model=3, d_ff=4, vocab_size=5, max_len=3)
+    return models, np.array([one, two, one]), np.array([two, one, three]), 3
 
 
 MODEL_TABLE = (  # in the order of the backward pass
@@ -479,7 +502,7 @@ MODEL_TABLE = (  # in the order of the backward pass
     "position_embedding",
     "token_embedding",
 )
-HALF_A_POINT = {"W_out", "blocks.0.W_o", "token_embedding"}  # the others a quarter
+HALF_A_POINT = {"token_embedding", "second_block"}  # the others a quarter
 
 EMBEDDED = 'x = embed_with_positions(ids, params["token_embedding"], params["position_embedding"])'
 DLOGITS = "dlogits = cross_entropy_backward(logits, targets)"
@@ -495,15 +518,16 @@ BACKWARD = Exercise(
     objective="Join all backward functions into the gradient of every parameter of a model.",
     minutes=12,
     solution=backward,
-    inputs=(one_block, a_batch_with_repeats, two_blocks_with_three_heads),
-    returns=MODEL_TABLE,
-    points=tuple(0.5 if name in HALF_A_POINT else 0.25 for name in MODEL_TABLE),
+    inputs=(a_sentence, a_batch_with_repeats, three_narrow_heads),
+    returns=(*MODEL_TABLE, "second_block"),
+    points=tuple(0.5 if name in HALF_A_POINT else 0.25 for name in (*MODEL_TABLE, "second_block")),
+    asks=with_one_block_and_with_two,
     table=MODEL_TABLE,
     properties={
         "there is a gradient for each parameter, and it has its shape": (
             lambda answer, params, *_: (
-                {name: one.shape for name, one in answer.items()}
-                == {name: one.shape for name, one in params.items()}
+                {name: one.shape for name, one in answer.items() if name != "second_block"}
+                == {name: one.shape for name, one in params[0].items()}
             )
         ),
         "one number added to all logits of a row changes no loss, so rows of W_out sum to 0": (

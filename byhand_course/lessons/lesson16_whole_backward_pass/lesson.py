@@ -33,7 +33,7 @@ vocabulary = ["<PAD>", "<BOS>", "<EOS>", *words[1:4], "the", "cat", "sat", "mat"
 # %%
 sentence, names = ["the", "cat", "sat", "the"], ["the", "cat", "sat", "mat"]
 made = np.array([[word == name for name in names] for word in sentence])
-show_matrix(made.astype(int), rows=sentence, columns=names, caption="Row (above) made token (left)")
+show_matrix(made.astype(int), rows=sentence, columns=names, caption="Row above made token at left")
 
 # %% [markdown]
 # Push a row of the table by 1, and its copies move by 1: these ones are the look-up's whole Jacobian.
@@ -42,7 +42,7 @@ show_matrix(made.astype(int), rows=sentence, columns=names, caption="Row (above)
 # **The positions.** **Forward, this was** a sum: row $t$ of a second table was added to token $t$.
 
 # %%
-show_matrix(np.eye(4, dtype=int), rows=sentence, caption="Position row (above) made token (left)")
+show_matrix(np.eye(4, dtype=int), rows=sentence, caption="Position above, token at left")
 
 # %% [markdown]
 # **So now** row $t$ gets the gradient of token $t$, and the token's own row gets it too, *in full*: a sum
@@ -52,7 +52,7 @@ show_matrix(np.eye(4, dtype=int), rows=sentence, caption="Position row (above) m
 #
 # <<hand_gradient>>
 #
-# Write the gradient of the row of *the*, then that of position 3.
+# Write the gradient of the row of *the*, then that of position 3, two numbers each.
 
 # %% exercise="repeated-token-by-hand"
 
@@ -66,8 +66,8 @@ check(repeated_token_by_hand=repeated_token_by_hand)
 rows, once, always = [0, 2, 0], np.zeros(3), np.zeros(3)
 once[rows] += 1
 np.add.at(always, rows, 1)
-print("rows += 1:   ", once)
-print("np.add.at:   ", always)
+print("once[rows] += 1:", once)
+print("np.add.at:      ", always)
 
 # %% [markdown]
 # Indexing with a list takes a copy of the rows, adds to the copy, and writes each row back once: the
@@ -223,7 +223,7 @@ draw(stages, back, alt="ids to embeddings, blocks, last norm, logits, loss; and 
 # <<exercise:backward>>
 #
 # Run forward, keep what is needed, go back. Return a dict with the names of `params`. There may be
-# any number of blocks.
+# any number of blocks: `second_block` is a model with two.
 
 # %% exercise="backward"
 
@@ -295,7 +295,8 @@ show_matrix(
 
 # %% [markdown]
 # They agree, down to the rounding of the measurement: every gradient of a transformer, by your own
-# hand. Which arrays hear most?
+# hand. (The last two lines are equal because one row of dx went to both tables.) Which arrays hear
+# most?
 
 # %%
 sizes = [np.sqrt((gradients[name] ** 2).mean()) for name in measured]
