@@ -1,7 +1,7 @@
 # %% [markdown]
 # Attention is the one place where tokens meet, so its gradient has the longest way to go. You take
-# it backwards, one forward step at a time: first softmax, where all the difficulty lies, then the
-# whole head, then the heads with their four matrices.
+# it backwards, one forward step at a time: first softmax, the hardest part, then the whole head,
+# then the heads with their four matrices.
 
 # %%
 import matplotlib.pyplot as plt
@@ -233,19 +233,16 @@ print("dK\n", numerical_gradient(lambda K: (only * (Q @ K.T)).sum(), K).round(6)
 check(attention_backward)
 
 # %% [markdown]
-# Measure all three, on a causal head with 8 features:
+# Measure all three, on a causal head with three features:
 
 
 # %%
-def causal_head(Q, K, V):
-    return attention(Q, K, V, causal_mask(5))[0]
-
-
-Q, K, V, dout = rng.normal(size=(4, 5, 8))
-weights = attention(Q, K, V, causal_mask(5))[1]
+hidden = causal_mask(5)
+Q, K, V, dout = rng.normal(size=(4, 5, 3))
+weights = attention(Q, K, V, hidden)[1]
 yours = attention_backward(dout, Q, K, V, weights)
 for place, name in enumerate("QKV"):
-    measured = measure(causal_head, dout, [Q, K, V], place)
+    measured = measure(lambda *given: attention(*given, hidden)[0], dout, [Q, K, V], place)
     print(f"d{name}: worst difference {np.abs(yours[place] - measured).max():.0e}")
 
 # %% [markdown]
@@ -253,7 +250,7 @@ for place, name in enumerate("QKV"):
 # 0. Before you run: which tokens' queries, keys and values get a gradient?
 
 # %%
-only = np.zeros((5, 8))
+only = np.zeros((5, 3))
 only[3] = 1
 told = attention_backward(only, Q, K, V, weights)
 reach = np.array([np.abs(one).max(axis=-1) for one in told])
@@ -322,28 +319,28 @@ print(
 check(multi_head_attention_backward)
 
 # %% [markdown]
-# Measure: two heads, square matrices, five tokens. Each line pushes every entry of one array up and
+# Measure: two heads, square matrices, three tokens. Each line pushes every entry of one array up and
 # down.
 
 # %%
-X, dout = rng.normal(size=(2, 5, 6))
-given = [X, *rng.normal(0, 6**-0.5, size=(4, 6, 6)), 2]
+X, dout = rng.normal(size=(2, 3, 4))
+given = [X, *rng.normal(0, 0.5, size=(4, 4, 4)), 2]
 yours = multi_head_attention_backward(dout, *given)
 for place, name in enumerate(["X", "W_q", "W_k", "W_v", "W_o"]):
     measured = measure(multi_head_attention, dout, given, place)
     print(f"d{name}: worst difference {np.abs(yours[place] - measured).max():.0e}")
 
 # %% [markdown]
-# Which of the four matrices hears most? Mean sizes over 200 random layers of the course's sizes.
+# Which of the four matrices hears most? Mean sizes over 30 random layers of the course's sizes.
 # Two of the gradients had to pass the softmax:
 
 # %%
 mean_sizes = np.zeros(4)
-for _ in range(200):
+for _ in range(30):
     X, dout = rng.normal(size=(2, 5, 16))
     W = rng.normal(0, 0.25, size=(4, 16, 16))
     gradients = multi_head_attention_backward(dout, X, *W, 2)[1:]
-    mean_sizes += [np.abs(gradient).mean() / 200 for gradient in gradients]
+    mean_sizes += [np.abs(gradient).mean() / 30 for gradient in gradients]
 show_matrix(mean_sizes, columns=["W_q", "W_k", "W_v", "W_o"], caption="Mean size of the gradient")
 
 # %% [markdown]

@@ -84,7 +84,7 @@ print("np.add.at:      ", always)
 check(embedding_backward)
 
 # %% [markdown]
-# Let every token complain by 1. Before you run: what will stand beside *the*, and what beside *mat*?
+# Let every token's gradient be 1. Before you run: what will stand under *the*, and what under *mat*?
 
 # %%
 ids = np.array([vocabulary.index(word) for word in sentence])
