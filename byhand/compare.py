@@ -58,7 +58,7 @@ def judge_function(probe: FunctionProbe, answers: Sequence[Answer]) -> Verdict:
     related = visible and first.stage in ("shape", "value")
     relation = _relation(probe, answers, first) if related else None
     cause = probe.says[mistake] if mistake else relation.says if relation else ""
-    headline = first_wrong(table) if first.stage == "value" else ""
+    headline = first_wrong(table) if first.stage == "value" and probe.in_turn else ""
     headline = headline or _headline(probe, problems, first, parts)
     evidence, given = _evidence(probe, answers, problems, first)
     question = first.asks or QUESTIONS[first.stage]

@@ -1,5 +1,7 @@
 """The table of an answer of many arrays: exact, close or wrong, and where to begin."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from byhand.ask import ask
@@ -89,6 +91,15 @@ def test_all_that_comes_after_the_first_wrong_one_is_excused():
     verdict = verdict_of(changed(**{name: lambda right: -right for name in NAMES[1:]}))
     assert "W_2 is the first" in verdict.headline
     assert "for that reason alone" in verdict.headline
+
+
+def test_arrays_that_do_not_build_on_each_other_have_no_first_one():
+    """Where no array is computed from another, the verdict does not say where to begin."""
+    probe = replace(probe_of(EXERCISE, 16), in_turn=False)
+    wrong = changed(W_2=lambda right: -right, W_1=lambda right: -right)
+    verdict = judge_function(probe, [ask(wrong, case.inputs) for case in probe.cases])
+    assert verdict.headline == "W_2 and W_1 differ; W_out and table are right."
+    assert dict(words(verdict))["W_1"] == "wrong"
 
 
 def test_an_array_that_cannot_be_compared_is_wrong():
