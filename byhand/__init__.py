@@ -8,12 +8,14 @@ from .check import CheckFailed, check
 from .look import show_matrix, show_plot
 from .map import show_map
 from .mine import NotFinished, mine
+from .published import published_calculation
 
 __all__ = [
     "CheckFailed",
     "NotFinished",
     "check",
     "mine",
+    "published_calculation",
     "show_map",
     "show_matrix",
     "show_plot",
