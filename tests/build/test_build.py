@@ -59,6 +59,21 @@ def test_build_renews_what_is_stale_and_only_that(tmp_path, root):
     assert untouched.stat().st_mtime_ns == stamp
 
 
+def test_a_lessons_data_lie_beside_the_probes(tmp_path):
+    """Arrays that a notebook loads are built, found missing, and found superfluous."""
+    import numpy as np
+
+    build_course(tmp_path)
+    lesson = next(lesson for lesson in load_lessons() if lesson.data)
+    for name, arrays in lesson.data.items():
+        path = tmp_path / f"byhand/probes/{name}.npz"
+        with np.load(path, allow_pickle=False) as file:
+            assert set(file) == set(arrays)
+            assert all((file[key] == array).all() for key, array in arrays.items())
+        path.unlink()
+        assert [stale.why for stale in find_stale(tmp_path)] == ["missing"]
+
+
 def test_probes_that_differ_in_their_last_digits_are_current(tmp_path):
     """Another processor's rounding is no change; a changed number is."""
     import numpy as np
