@@ -27,13 +27,14 @@ rows = ["p", "y: 1 at the target", "slope of the loss"]
 show_matrix(np.array([p[1], np.eye(3)[2], slopes]), rows=rows, caption="Position 1")
 
 # %% [markdown]
-# Where do these come from? **Forward, this was** the surprise at the target $t$, with logits $s$:
+# Why? **Forward, this was** the surprise at the target $t$, of logits $s$:
 #
 # $$\ell = -s_t + \ln \sum_k e^{s_k}$$
 #
-# The slope of $\ln z$ is $1/z$; the chain rule multiplies it by the slope of $z$. **So now:**
+# The first term moves at the target only. $\ln z$ has slope $1/z$, and in the sum $z$ only $e^{s_j}$
+# moves, which is its own slope. The **chain rule** multiplies them. **So now:**
 #
-# $$\frac{\partial \ell}{\partial s_j} = -y_j + \frac{e^{s_j}}{\sum_k e^{s_k}} = p_j - y_j$$
+# $$\frac{\partial \ell}{\partial s_j} = -y_j + \frac{1}{\sum_k e^{s_k}}\, e^{s_j} = p_j - y_j$$
 
 # %%
 print("p - y:     ", p[1] - np.eye(3)[2])
@@ -75,7 +76,7 @@ vocabulary = ["<PAD>", "<BOS>", "<EOS>", *words[1:4], "the", "cat", "sat", "mat"
 ids = np.array([vocabulary.index(word) for word in words])
 logits = np.random.default_rng(13).normal(size=(4, 10))
 dlogits = cross_entropy_backward(logits, ids[1:])
-print("sum of each row:", dlogits.sum(axis=-1).round(12))
+print("sum of each row:", np.abs(dlogits.sum(axis=-1)).round(12))
 show_matrix(dlogits, rows=words[:-1], columns=vocabulary, caption="Gradient for the logits")
 
 # %% [markdown]
@@ -86,7 +87,7 @@ show_matrix(dlogits, rows=words[:-1], columns=vocabulary, caption="Gradient for 
 # <<exercise:weight-gradient-shape>>
 #
 # Predict: `X` is <<stream_shape>>, two sentences of five tokens, `W` is <<weight_shape>>. Which shape
-# has the gradient for `W`?
+# does the gradient for `W` have?
 
 # %% exercise="weight-gradient-shape"
 
@@ -94,21 +95,22 @@ show_matrix(dlogits, rows=words[:-1], columns=vocabulary, caption="Gradient for 
 check(weight_gradient_shape=weight_gradient_shape)
 
 # %% [markdown]
-# **Forward, this was** $\text{out}_{tj} = \sum_i X_{ti} W_{ij} + b_j$ for token $t$. Weight $W_{01}$
-# carries feature 0 into output 1, of every token. Two tokens have feature 0 = <<input_0:g>>,
-# <<input_1:g>>; their outputs 1 move the loss by <<dout_0:g>> and <<dout_1:g>> per unit:
+# **Forward, this was** $\text{out}_{tj} = \sum_i X_{ti} W_{ij} + b_j$. Weight $W_{01}$ carries
+# feature 0 into output 1, of every token $t$. Two tokens have <<input_0:g>> and <<input_1:g>> as
+# feature 0; let `dout`, the loss's gradient for `out`, be <<dout_0:g>> and <<dout_1:g>> at output 1:
 #
-# $$<<input_0:g>> \cdot <<dout_0:g>> + (<<input_1:g>>) \cdot <<dout_1:g>> = <<weight_gradient:g>>$$
+# $$\frac{\partial \ell}{\partial W_{01}} = <<input_0:g>> \cdot <<dout_0:g>> + (<<input_1:g>>) \cdot
+# <<dout_1:g>> = <<weight_gradient:g>>$$
 #
-# Measure it. Let `(dout * out).sum()` be the loss: each output counts `dout` times.
+# Measure it, with a loss that has this gradient:
 
 # %%
 X, W = np.array([[2.0, 1.0], [-1.0, 4.0]]), np.ones((2, 2))
 dout = np.array([[1.0, 0.5], [-2.0, 3.0]])
 moved = W.copy()
 moved[0, 1] += 0.001
-slope = ((dout * (X @ moved)).sum() - (dout * (X @ W)).sum()) / 0.001
-print("measured:", round(slope, 6))
+losses = [(dout * out).sum() for out in (X @ moved, X @ W)]
+print("measured:", round((losses[0] - losses[1]) / 0.001, 6))
 
 # %% [markdown]
 # **So now** each input gets `dout` times what it was multiplied by, summed over all places it went:

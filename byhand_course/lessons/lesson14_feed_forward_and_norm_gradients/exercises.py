@@ -415,7 +415,7 @@ _DXHAT = HAND_DOUT * HAND_GAMMA
 LAYER_NORM_BY_HAND = ByHand(
     name="layer-norm-backward-by-hand",
     objective="Carry a gradient back through the norm of one token, by hand.",
-    minutes=6,
+    minutes=8,
     points=1,
     form="a list of four numbers, such as [1, -1, 0.5, -0.5]",
     answer=two_decimals(HAND_DX),
@@ -747,7 +747,7 @@ ADDED = "return dout + dbranch"
 RESIDUAL_BACKWARD = Exercise(
     name="residual-backward",
     objective="Say how the gradient of a sum's two ways come together.",
-    minutes=3,
+    minutes=4,
     solution=residual_backward,
     inputs=(
         a_sum_of_two_ways,
@@ -831,9 +831,9 @@ def _slope_table() -> str:
     assert np.isclose(share + dshare, slope)
     return "\n".join(
         [
-            "| at x = 1 | u | u' | s | s' | slope |",
-            "|---|---:|---:|---:|---:|---:|",
-            f"| | {inner:.3f} | {dinner:.3f} | {share:.3f} | {dshare:.3f} | {slope:.3f} |",
+            "| x | u | u' | s | s' | g' |",
+            "|---:|---:|---:|---:|---:|---:|",
+            f"| 1 | {inner:.3f} | {dinner:.3f} | {share:.3f} | {dshare:.3f} | {slope:.3f} |",
         ]
     )
 

@@ -1,9 +1,8 @@
 # %% [markdown]
-# The gradient has left the output layer and arrives behind a block, as `dout`. You carry it back
-# through the block's second half. Here is the picture: read the left side downwards, the right side
-# upwards.
+# The gradient arrives behind a block, as `dout`. You carry it back through the block's second half.
+# Read the left side downwards, the right side upwards:
 #
-# | forward, this was | so now, from below |
+# | forward, this was | so now, going back gives |
 # |---|---|
 # | `normed = layer_norm(x)` | `dx` ↑ |
 # | `wide = linear(normed)` | `dnormed` ↑ |
@@ -34,6 +33,7 @@ def jacobian(f, row):
     return np.array([numerical_gradient(lambda x, i=i: f(x)[i], row) for i in outputs])
 
 
+# %%
 def show_slopes(slopes, caption):
     rows, columns = [[f"{side} {i}" for i in range(3)] for side in ("output", "input")]
     return show_matrix(slopes, rows, columns, caption, decimals=3)
@@ -42,13 +42,12 @@ def show_slopes(slopes, caption):
 show_slopes(jacobian(gelu, np.array([-1.0, 1.0, 2.0])), "Jacobian of GELU at (-1, 1, 2)")
 
 # %% [markdown]
-# **Forward, this was** each number by itself, so all else is 0. **So now** each gets its own `dout`
-# times its own slope. GELU is $x \cdot s$, with the share $s = \tfrac12 (1 + \tanh u)$ and
-# $u = \sqrt{2/\pi}\,(x + 0.044715\,x^3)$. The product rule:
+# **Forward, this was** $g$, each number by itself: a diagonal Jacobian. **So now** each number gets
+# its own `dout` times its own slope.
 #
-# $$\text{slope} = s + x\, s' \qquad s' = \tfrac12\, (1 - \tanh^2 u)\; u'$$
+# $$\begin{pmatrix}g'(x_0)&0&0\\0&g'(x_1)&0\\0&0&g'(x_2)\end{pmatrix}$$
 #
-# <<slope_table>>
+# To find $g'$ you need the slope of tanh, which is $1 - \tanh^2$. See it measured:
 
 # %%
 u = np.array([-1.0, 0.0, 0.7])
@@ -56,9 +55,16 @@ print("measured slopes of tanh:", numerical_gradient(lambda u: np.tanh(u).sum(),
 print("1 - tanh squared:       ", (1 - np.tanh(u) ** 2).round(6))
 
 # %% [markdown]
+# $g(x) = x \cdot s$, with the share $s = \tfrac12 (1 + \tanh u)$ and
+# $u = \sqrt{2/\pi}\,(x + 0.044715\,x^3)$. Both factors move: the product rule, then the chain rule.
+#
+# $$g' = s + x\, s' \qquad s' = \tfrac12\, (1 - \tanh^2 u)\; u'$$
+#
+# <<slope_table>>
+#
 # <<exercise:gelu-backward>>
 #
-# Work out $u'$, the slope of the inner sum, yourself; at 1 it is in the table. Then write the whole.
+# Work out $u'$ yourself, and check it with the table. Then write the whole.
 
 # %% exercise="gelu-backward"
 
@@ -79,11 +85,15 @@ axes.plot(dots, numerical_gradient(lambda d: gelu(d).sum(), dots), "o", label="m
 axes.set(xlabel="x")
 axes.grid()
 axes.legend()
-show_plot(figure, alt="The slope is 0 far left, below 0 near -1.5, 1.13 at 1.4, and 1 far right.")
+show_plot(figure, alt="The slope starts at 0, dips below it, peaks at 1.13, ends at 1.")
 
 # %% [markdown]
-# Next, the network around it. **Forward, this was** `linear`, `gelu`, `linear`. A row of 3 with two
-# wide features: its Jacobian is a product of three, one for each stage. Do they agree?
+# Next, the network around it. **Forward, this was** `linear`, `gelu`, `linear`. Output $i$ of a linear
+# layer moves with input $j$ by $W_{ji}$, so its Jacobian is $W^\top$. For a row of 3, widened to 2:
+#
+# $$W_2^\top \begin{pmatrix}g'_0&0\\0&g'_1\end{pmatrix} W_1^\top$$
+#
+# Does that agree with what is measured?
 
 
 # %%
@@ -91,7 +101,8 @@ def linear(X, W, b):
     return X @ W + b
 
 
-rng = np.random.default_rng(14)
+# %%
+rng = np.random.default_rng(15)
 token, W_1, W_2 = rng.normal(size=3), rng.normal(size=(3, 2)), rng.normal(size=(2, 3))
 narrow = [W_1, np.array([0.3, -0.2]), W_2, np.zeros(3)]
 product = W_2.T @ jacobian(gelu, linear(token, *narrow[:2])) @ W_1.T
@@ -150,7 +161,7 @@ for x in (row, 10 * row):
 # A step of 1 counts for less in a long token. Now derive it, for a row of 3.
 #
 # **Forward, this was** $\hat{x}_i = (x_i - m) / \sigma$, then $\gamma$ and $\beta$. Move $x_j$ alone,
-# by a little. Three things happen. First, $\hat{x}_j$ itself moves, by $1/\sigma$ of that:
+# by a little. Three things happen. First, $\hat{x}_j$ itself moves, $1/\sigma$ times as far:
 
 # %%
 m, sigma = row.mean(), row.std()
@@ -160,15 +171,15 @@ print("x-hat:", xhat.round(3), " sigma:", sigma.round(3))
 show_slopes(first, "First: the feature itself")
 
 # %% [markdown]
-# Second, the mean moves by a third of it, and is taken from **all** three:
+# Second, the mean moves too, a third as far, and is taken from **all** three:
 
 # %%
 second = -np.ones((3, 3)) / (3 * sigma)
 show_slopes(second, "Second: the mean")
 
 # %% [markdown]
-# Third, the spread. The variance is the mean of squared deviations, and moves by $2 (x_j - m) / 3$;
-# that the mean moves adds nothing, as deviations sum to 0. $\sigma$ is the variance's root, with
+# Third, the spread. The variance is the mean of squared deviations; its slope is $2 (x_j - m) / 3$.
+# (The moving mean adds nothing to it, as deviations sum to 0.) $\sigma$ is the variance's root, with
 # slope $1 / 2\sigma$:
 #
 # $$\frac{\partial \sigma}{\partial x_j} = \frac{2\,(x_j - m)}{3} \cdot \frac{1}{2 \sigma} =
@@ -179,9 +190,8 @@ print("measured: ", numerical_gradient(lambda x: x.std(), row).round(4))
 print("x-hat / 3:", (xhat / 3).round(4))
 
 # %% [markdown]
-# $\sigma$ stands below the line: $1/\sigma$ has slope $-1/\sigma^2$. So when $\sigma$ moves,
-# $\hat{x}_i = (x_i - m)/\sigma$ moves by $-\hat{x}_i / \sigma$ times that; with the line above, by
-# $-\hat{x}_i \hat{x}_j / 3\sigma$:
+# $1/\sigma$ has slope $-1/\sigma^2$, so $\hat{x}_i = (x_i - m)/\sigma$ moves with $\sigma$ by
+# $-(x_i - m)/\sigma^2 = -\hat{x}_i/\sigma$. Times $\hat{x}_j / 3$, for all $i$ and $j$:
 
 # %%
 third = -np.outer(xhat, xhat) / (3 * sigma)
@@ -206,19 +216,27 @@ print(f"worst difference from the measured one: {np.abs(whole - measured).max():
 show_slopes(whole, "First + second + third")
 
 # %% [markdown]
-# The difference left is `eps`. **So now**, with $d\hat{x} = \text{dout} \cdot \gamma$, sum over the
-# outputs:
+# (The difference left is `eps`.) **So now**, with $d\hat{x} = \text{dout} \cdot \gamma$, input $j$
+# gets the sum over all outputs of $d\hat{x}_i$ times entry $[i, j]$. The identity hands on
+# $d\hat{x}_j$; the ones, the mean of $d\hat{x}$; the products, $\hat{x}_j$ times the mean of
+# $d\hat{x}\,\hat{x}$:
 #
 # $$dx = \frac{1}{\sigma}\big[d\hat{x} - \text{mean}(d\hat{x}) - \hat{x} \cdot
 # \text{mean}(d\hat{x}\,\hat{x})\big]$$
-#
-# The token <<hand_x>>, mean <<hand_mean:g>>, $\gamma = 1$:
+
+# %%
+terms = np.array([dout @ first, dout @ second, dout @ third, dout @ whole])
+rows = ["first", "second", "third", "together: dx"]
+show_matrix(terms, rows=rows, caption="What each term gives back, for gamma = 1", decimals=3)
+
+# %% [markdown]
+# By hand, for the token <<hand_x>>, mean <<hand_mean:g>>, $\gamma = 1$, dout <<shown_dout>>:
 #
 # <<norm_table>>
 #
 # <<exercise:layer-norm-backward-by-hand>>
 #
-# Same token, $\gamma = <<hand_gamma>>$, dout $= <<hand_dout>>$.
+# Same token, but $\gamma = <<hand_gamma>>$ and dout $= <<hand_dout>>$. What is $dx$?
 
 # %% exercise="layer-norm-backward-by-hand"
 
@@ -242,6 +260,7 @@ check(layer_norm_backward)
 # Look: five random tokens. What does each row of `dx` sum to, and what does your checker say?
 
 # %%
+rng = np.random.default_rng(4)
 x, dout = rng.normal(1, 2, size=(2, 5, 4))
 gamma, beta = rng.normal(1, 0.5, size=(2, 4))
 dx = layer_norm_backward(dout, x, gamma)[0]
@@ -281,7 +300,7 @@ check(residual_backward)
 # at the top.
 
 # %%
-fed_by = rng.normal(size=(4, 7)), rng.normal(size=7), rng.normal(size=(7, 4)), np.zeros(4)
+fed_by = [rng.normal(0, 0.5, size=size) for size in [(4, 7), 7, (7, 4), 4]]
 
 
 def half_block(x):
@@ -339,9 +358,8 @@ show_plot(figure, alt="Without the skip it shrinks a thousandfold; with it, it g
 #
 # <details><summary>Why does nobody build the Jacobian?</summary>
 #
-# For one token of 16 features it has 256 entries, for 4,096 features 16 million, and most of its
-# work is multiplying by 1/n. The compact form needs two means. The matrix is for deriving and for
-# checking.
+# A token of 16 features has one of 256 entries, a token of 4,096 features one of 16 million, and every
+# token has its own. The compact form needs two means. The matrix is for deriving and for checking.
 #
 # </details>
 #
