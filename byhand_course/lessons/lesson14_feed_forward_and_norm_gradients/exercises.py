@@ -881,7 +881,6 @@ LESSON = Lesson(
         "norm_table": _norm_table(),
         "hand_x": _row(HAND_X),
         "hand_mean": HAND_X.mean(),
-        "hand_std": HAND_STD,
         "hand_gamma": _row(HAND_GAMMA),
         "hand_dout": _row(HAND_DOUT),
         "shown_dout": _row(SHOWN_DOUT),
