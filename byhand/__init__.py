@@ -4,6 +4,7 @@ There is no formula in here: `check` compares answers with recorded ones, and sp
 """
 
 from .bar import show_progress
+from .certificate import show_certificate
 from .check import CheckFailed, check
 from .look import show_matrix, show_plot
 from .map import show_map
@@ -16,6 +17,7 @@ __all__ = [
     "check",
     "mine",
     "published_calculation",
+    "show_certificate",
     "show_map",
     "show_matrix",
     "show_plot",
