@@ -10,6 +10,7 @@ from .look import show_matrix, show_plot
 from .map import show_map
 from .mine import NotFinished, mine
 from .published import published_calculation
+from .rehearsal import show_levels, show_timer
 
 __all__ = [
     "CheckFailed",
@@ -18,9 +19,11 @@ __all__ = [
     "mine",
     "published_calculation",
     "show_certificate",
+    "show_levels",
     "show_map",
     "show_matrix",
     "show_plot",
     "show_progress",
+    "show_timer",
 ]
 __version__ = "0.1.0"

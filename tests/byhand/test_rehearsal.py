@@ -1,0 +1,209 @@
+"""The rehearsal: a timer that stops nothing, and levels that nobody grades."""
+
+import os
+import re
+import shutil
+import subprocess
+from html.parser import HTMLParser
+
+import pytest
+
+from byhand import show_levels, show_timer
+from byhand.rehearsal import SCRIPT
+
+SECTIONS = [
+    ("The question", 1, "Why must a word look at others?"),
+    ("Queries & keys", 1.5, "<b>Who asks</b>"),
+    ("The end", 0.5, ""),
+]
+
+
+class WithoutScripts(HTMLParser):
+    """What is left of a page where scripts may not run."""
+
+    def __init__(self, html):
+        super().__init__()
+        self.tags, self.words, self.inside = [], [], ""
+        self.feed(html)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.inside = tag
+
+    def handle_data(self, data):
+        if self.inside != "script":
+            self.words.append(data)
+
+
+def test_without_scripts_it_is_a_list_with_minutes():
+    """Every title, prompt and length is there, and no button that would do nothing."""
+    found = WithoutScripts(show_timer(SECTIONS)._repr_html_())
+    text = " ".join(found.words)
+    assert found.tags.count("ol") == 1 and found.tags.count("li") == len(SECTIONS)
+    assert not {"button", "b", "iframe", "img"} & set(found.tags)
+    for part in ["3 minutes in 3 sections", "(1 minute)", "(1.5 minutes)", "Queries & keys"]:
+        assert part in text
+    assert "<b>Who asks</b>" in text
+
+
+def test_elsewhere_it_is_text_with_the_time_at_which_each_section_begins():
+    """For a terminal, and for an editor without HTML."""
+    assert repr(show_timer(SECTIONS)).splitlines() == [
+        "3 minutes in 3 sections",
+        "0:00  The question (1 minute)",
+        "      Why must a word look at others?",
+        "1:00  Queries & keys (1.5 minutes)",
+        "      <b>Who asks</b>",
+        "2:30  The end (0.5 minutes)",
+        "3:00  the end",
+    ]
+
+
+def test_it_needs_nothing_from_elsewhere_and_is_the_same_again():
+    """No address, no library, no name that two timers on one page could share."""
+    html = show_timer(SECTIONS).html
+    assert not re.search(r"https?:|\bsrc=|\bimport\b|\bfetch\b|\bid=", html)
+    assert html == show_timer(list(SECTIONS)).html
+
+
+@pytest.mark.parametrize(
+    ("sections", "says"),
+    [
+        ([], "at least one section"),
+        ([("a", 1)], r"section 0 is \('a', 1\); write \(title, minutes, prompt\)"),
+        (["abc"], "section 0 is 'abc'"),
+        ([("a", 1, ""), ("b", "2", "")], "section 1 takes '2' minutes; write a number above 0"),
+        ([("a", True, "")], "takes True minutes"),
+        ([("a", 0, "")], "takes 0 minutes; write 600 at most, above 0"),
+        ([("a", float("nan"), "")], "takes nan minutes"),
+        ([("a", 1e9, "")], "write 600 at most"),
+    ],
+)
+def test_what_is_no_section_is_said(sections, says):
+    """Which one, and what to write."""
+    with pytest.raises(ValueError, match=says):
+        show_timer(sections)
+
+
+# The script, in a page with just enough in it: a clock that the test moves, and no browser.
+STAGE = """
+let now = 0, tick = null;
+Date.now = () => now;
+globalThis.setInterval = (call) => { tick = call; return 1; };
+globalThis.clearInterval = () => { tick = null; };
+const node = (more) => ({
+  style: {}, dataset: {}, attributes: {}, children: [], isConnected: true, textContent: "",
+  setAttribute(name, value) { this.attributes[name] = value; },
+  removeAttribute(name) { delete this.attributes[name]; },
+  append(...children) { this.children.push(...children); },
+  before(...children) { root.children.push(...children); },
+  ...more,
+});
+const items = [60, 90, 30].map((s, k) => node({ dataset: { seconds: s, title: "part " + k } }));
+const root = node({ querySelectorAll: () => items, querySelector: () => node() });
+globalThis.document = {
+  createElement: () => node(),
+  currentScript: { closest: () => root },
+};
+SCRIPT
+const [bar, spoken] = root.children;
+const [go, again, clock] = bar.children;
+const pass = (seconds) => {
+  for (let k = 0; k < seconds * 4; k++) { now += 250; if (tick) tick(); }
+};
+const tell = () => {
+  const here = items.findIndex((item) => item.attributes["aria-current"]);
+  console.log([go.textContent, clock.textContent, spoken.textContent, here].join(" | "));
+};
+"""
+
+
+def play(lines):
+    """What the timer shows each time that `tell()` is called."""
+    node = shutil.which("node")
+    if not node and "CI" not in os.environ:
+        pytest.skip("there is no Node.js here to run the timer's script; CI has it")
+    assert node
+    stage = STAGE.replace("SCRIPT", SCRIPT) + lines
+    run = subprocess.run([node, "-e", stage], capture_output=True, text=True, timeout=30)
+    assert run.returncode == 0, run.stderr
+    return run.stdout.splitlines()
+
+
+def test_the_timer_waits_until_it_is_started():
+    """Run All starts nothing."""
+    shown = play("pass(100); tell();")
+    assert shown == [
+        "Start | 1:00 left in this section, 3:00 left in all | Press Start, and speak aloud. | -1"
+    ]
+
+
+def test_the_timer_goes_through_its_sections_and_ends():
+    """A section is announced when it begins, and the end once, not every second."""
+    shown = play(
+        """
+        go.onclick(); tell();
+        spoken.textContent = "heard"; pass(59); tell();
+        pass(1); tell();
+        pass(90); tell();
+        pass(30); tell();
+        pass(30); tell();
+        """
+    )
+    assert shown == [
+        "Pause | 1:00 left in this section, 3:00 left in all | Section 1 of 3: part 0 | 0",
+        "Pause | 0:01 left in this section, 2:01 left in all | heard | 0",
+        "Pause | 1:30 left in this section, 2:00 left in all | Section 2 of 3: part 1 | 1",
+        "Pause | 0:30 left in this section, 0:30 left in all | Section 3 of 3: part 2 | 2",
+        "Start again | 0:00 left in all | Time is up. What did you leave out? | -1",
+        "Start again | 0:00 left in all | Time is up. What did you leave out? | -1",
+    ]
+
+
+def test_the_timer_pauses_restarts_and_starts_again():
+    """A pause costs no time; a restart waits for its start; after the end it begins anew."""
+    shown = play(
+        """
+        go.onclick(); pass(70); go.onclick(); pass(500); tell();
+        go.onclick(); pass(5); tell();
+        again.onclick(); pass(5); tell();
+        go.onclick(); pass(200); go.onclick(); pass(1); tell();
+        """
+    )
+    assert [line.split(" | ")[::3] for line in shown] == [
+        ["Go on", "1"],
+        ["Pause", "1"],
+        ["Start", "-1"],
+        ["Pause", "0"],
+    ]
+    left = [re.findall(r"\d:\d\d left in all", line)[0][:4] for line in shown]
+    assert left == ["1:50", "1:45", "3:00", "2:59"]
+
+
+def test_a_timer_that_was_taken_away_stops():
+    """When its cell is run again, the old one does not tick on unseen."""
+    assert play("go.onclick(); root.isConnected = false; pass(1); console.log(tick);") == ["null"]
+
+
+def test_levels_are_summed_up_and_never_graded():
+    """What was given, what is missing, and that it is the learner's own reading."""
+    shown = show_levels({"Why not RNNs": 2, "What heads learn": 3, "Why squared": 1})
+    assert repr(shown).splitlines() == [
+        "Why not RNNs: 2 of 3",
+        "What heads learn: 3 of 3",
+        "Why squared: 1 of 3",
+        "6 of 9 in sum, by your own reading. This is for you alone: it is not graded, and not sent "
+        "anywhere.",
+    ]
+    part = show_levels({"<a>": 0, "b": ...})
+    assert "b: not yet" in repr(part) and "0 of 3 so far" in repr(part)
+    assert "&lt;a&gt;" in part.html and "<a>" not in part.html
+    assert part.html.count('scope="row"') == 2
+
+
+@pytest.mark.parametrize("level", [4, -1, 1.5, True, "two", [1], float("nan")])
+def test_what_is_no_level_is_said(level):
+    """And not counted, and nothing stops."""
+    shown = repr(show_levels({"a": level, "b": 3}))
+    assert "is no level; write 0, 1, 2 or 3" in shown
+    assert "3 of 3 so far" in shown
