@@ -144,12 +144,15 @@ class FreeAnswer(Task):
 
     Attributes:
         model_answer: Markdown; shown in the solutions.
-        rubric: what earns which points, for whoever grades.
+        rubric: what earns which points, best first; it stands folded below the answer, for whoever
+            grades, and for learners who weigh their own.
+        examples: an answer of each level, in the rubric's order; or none at all.
     """
 
     points: float
     model_answer: str
     rubric: tuple[tuple[float, str], ...]
+    examples: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -18,6 +18,7 @@ from byhand_course.reference.attention import (
     qkv,
     scale_scores,
     soft_lookup,
+    worked_row,
 )
 from byhand_course.reference.block import (
     residual_backward,
@@ -158,4 +159,5 @@ __all__ = [
     "train_step",
     "transformer_block",
     "transformer_block_backward",
+    "worked_row",
 ]

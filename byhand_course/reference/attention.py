@@ -146,6 +146,27 @@ def masked_attention_head(X, W_q, W_k, W_v):
     return output, weights
 
 
+def worked_row(X, W_q, W_k, W_v, t):
+    """Follow one token through a head that hides the future, to write it on a whiteboard.
+
+    Args:
+        X: (T, d_model) tokens.
+        W_q, W_k: (d_model, d_k) weights of queries and keys.
+        W_v: (d_model, d_v) weights of values.
+        t: which token asks, counted from 0; it sees itself and the t tokens before it.
+
+    Returns:
+        scores (t + 1,), divided by the root of d_k; weights (t + 1,); output (d_v,).
+    """
+    Q, K, V = qkv(X, W_q, W_k, W_v)
+    query = Q[t]
+    keys, values = K[: t + 1], V[: t + 1]  # leaving the future out hides it as a mask does
+    scores = keys @ query / K.shape[-1] ** 0.5
+    weights = softmax(scores)
+    output = weights @ values
+    return scores, weights, output
+
+
 def leaks(head, X):
     """Find out whether a head lets any token see a later one.
 

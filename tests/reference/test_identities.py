@@ -49,6 +49,7 @@ from byhand_course.reference import (
     softmax_with_temperature,
     split_heads,
     transformer_block,
+    worked_row,
 )
 
 EXACT = 0  # the same operations on the same numbers
@@ -216,6 +217,18 @@ def test_heads_are_the_formula_in_one_line(rng, witness):
     found = masked_attention_head(X, W_q, W_k, W_v)
     witness("identity: masked head", found, attention(Q, K, V, causal_mask(5)), ROUNDING)
     witness("identity: head rows sum to 1", found[1].sum(axis=-1), np.ones((2, 5)), ROUNDING)
+
+
+def test_a_worked_row_is_a_row_of_the_masked_head(rng, witness):
+    """Leaving the future out, a row of scores, weights and output is what a mask makes of it."""
+    X, W_q, W_k = rng.normal(size=(5, 6)), *rng.normal(size=(2, 6, 3))
+    W_v = rng.normal(size=(6, 4))
+    output, weights = masked_attention_head(X, W_q, W_k, W_v)
+    for t in range(5):
+        scores = [(X[t] @ W_q) @ (X[s] @ W_k) / math.sqrt(3) for s in range(t + 1)]
+        found = worked_row(X, W_q, W_k, W_v, t)
+        expected = (np.array(scores), weights[t, : t + 1], output[t])
+        witness("identity: worked_row", found, expected, ROUNDING)
 
 
 def test_attention_without_positions_is_blind_to_order(rng, witness):

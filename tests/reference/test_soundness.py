@@ -98,6 +98,7 @@ CALLS = {  # no two sizes alike where they mean different things
     "split_heads": Call([(3, 6)], (2,)),
     "transformer_block": Call([(3, 5), *BLOCK], (2,)),
     "transformer_block_backward": Call([(3, 5), (3, 5), *BLOCK], (2,), 2, "stack dict"),
+    "worked_row": Call([(3, 5), (5, 2), (5, 2), (5, 4)], (1,), 0),
 }
 
 ELSEWHERE = {  # functions of no float array, or of a dict of parameters: tested beside their own
