@@ -61,6 +61,9 @@ def _section(place: int, section: object) -> Section:
 
 
 def _minutes(minutes: float) -> str:
+    """How long something takes, as people say it: "90 seconds", "2 minutes"."""
+    if minutes < 2 and minutes != 1:
+        return f"{minutes * 60:g} seconds"
     return f"{minutes:g} minute{'' if minutes == 1 else 's'}"
 
 
@@ -82,6 +85,8 @@ def show_levels(levels: Mapping[str, object], best: int = 3) -> Page:
     total = f"{sum(given)} of {best * len(says)} in sum, by your own reading."
     if len(given) < len(says):
         total = f"{sum(given)} of {best * len(given)} so far, by your own reading."
+    if not given:
+        total = "No level is given yet."
     note = f"{total} This is for you alone: it is not graded, and not sent anywhere."
     rows = "".join(
         f'<tr><th scope="row" style="{CELL};text-align:left">{escape(question)}</th>'

@@ -41,7 +41,7 @@ def test_without_scripts_it_is_a_list_with_minutes():
     text = " ".join(found.words)
     assert found.tags.count("ol") == 1 and found.tags.count("li") == len(SECTIONS)
     assert not {"button", "b", "iframe", "img"} & set(found.tags)
-    for part in ["3 minutes in 3 sections", "(1 minute)", "(1.5 minutes)", "Queries & keys"]:
+    for part in ["3 minutes in 3 sections", "(1 minute)", "(90 seconds)", "Queries & keys"]:
         assert part in text
     assert "<b>Who asks</b>" in text
 
@@ -52,9 +52,9 @@ def test_elsewhere_it_is_text_with_the_time_at_which_each_section_begins():
         "3 minutes in 3 sections",
         "0:00  The question (1 minute)",
         "      Why must a word look at others?",
-        "1:00  Queries & keys (1.5 minutes)",
+        "1:00  Queries & keys (90 seconds)",
         "      <b>Who asks</b>",
-        "2:30  The end (0.5 minutes)",
+        "2:30  The end (30 seconds)",
         "3:00  the end",
     ]
 
@@ -195,6 +195,7 @@ def test_levels_are_summed_up_and_never_graded():
         "6 of 9 in sum, by your own reading. This is for you alone: it is not graded, and not sent "
         "anywhere.",
     ]
+    assert "No level is given yet." in repr(show_levels({"a": ..., "b": None}))
     part = show_levels({"<a>": 0, "b": ...})
     assert "b: not yet" in repr(part) and "0 of 3 so far" in repr(part)
     assert "&lt;a&gt;" in part.html and "<a>" not in part.html

@@ -79,9 +79,10 @@ check(worked_row)
 # %% [markdown]
 # Your sheet. Change the seed to a number of your own: the weights, and with them all numbers below,
 # are then yours. Nothing is trained here; what matters is that every step can be followed.
+# (Rounded weights may miss their sum by 0.01.)
 
 # %%
-seed = 19  # any whole number
+seed = 13  # any whole number
 rng = np.random.default_rng(seed)
 words = ["<BOS>", "I", "like", "transformers", "<EOS>"]
 ids, like = np.array([1, 3, 4, 5, 2]), words.index("like")
@@ -97,9 +98,9 @@ show_matrix(
 
 # %%
 seen = [f"{weight:.2f} of {word}" for weight, word in zip(weights, words, strict=False)]
-print("X has shape", X.shape, "and the head's Q, K and V have shape", (5, 8))
+print("X has shape", X.shape, "and in one head Q has shape", (X @ W_q[:, :8]).shape)
 print("'like' sees three tokens. Its scores, divided by √8:", *scores.round(2))
-print("Softmax gives it", ", ".join(seen), "and in sum", weights.sum().round(2))
+print("Softmax makes weights of them:", ", ".join(seen), f"and in sum {weights.sum():.2f}")
 print("It looks hardest at", words[int(weights.argmax())])
 print("It takes home", *output.round(2))
 
