@@ -121,7 +121,8 @@ def _of(level: int | str, best: int) -> str:
 ITEM = "margin:.2em 0;padding:.2em .5em;border-left:4px solid transparent"
 
 # Buttons are made here, so that none is left without use where scripts may not run. A reader by ear
-# hears each new section, and the end, but not every second.
+# hears each new section, and the end, but not every second. JupyterLab takes cells out of the page
+# while they are scrolled away: the clock goes on, and ends by itself.
 SCRIPT = """
 (() => {
   const root = document.currentScript.closest("[data-byhand-timer]");
@@ -187,7 +188,7 @@ SCRIPT = """
     if (since === null) {
       if (before === total) before = 0;
       since = Date.now();
-      ticking = setInterval(() => (root.isConnected ? show() : stop()), 250);
+      ticking = setInterval(show, 250);
       go.textContent = "Pause";
     } else stop();
     show();

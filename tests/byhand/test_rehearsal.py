@@ -180,9 +180,13 @@ def test_the_timer_pauses_restarts_and_starts_again():
     assert left == ["1:50", "1:45", "3:00", "2:59"]
 
 
-def test_a_timer_that_was_taken_away_stops():
-    """When its cell is run again, the old one does not tick on unseen."""
-    assert play("go.onclick(); root.isConnected = false; pass(1); console.log(tick);") == ["null"]
+def test_the_timer_goes_on_out_of_sight_and_ends_by_itself():
+    """JupyterLab takes a cell out of the page while it is scrolled away."""
+    shown = play(
+        "go.onclick(); root.isConnected = false; pass(70); tell(); pass(120); console.log(tick);"
+    )
+    assert shown[0].endswith("1:50 left in all | Section 2 of 3: part 1 | 1")
+    assert shown[1] == "null"
 
 
 def test_levels_are_summed_up_and_never_graded():
