@@ -126,10 +126,10 @@ show_plot(figure, alt="<<heads_alt>>")
 
 # %%
 sections = [
-    ("The problem", 0.5, "Alone, a word is one fixed vector. What does like need from I?"),
+    ("The problem", 0.5, "Alone, a word is one fixed vector. What does 'like' need from 'I'?"),
     ("Query, key, value", 1, "Three projections of X, with shapes. Who asks, who is found?"),
-    ("One row in numbers", 1.5, "Scores of like, the root, softmax. What does the row sum to?"),
-    ("Mask, mix, heads", 1, "Whom may like not see? What does it take home? Why two heads?"),
+    ("One row in numbers", 1.5, "Scores of 'like', the root, softmax. What does the row sum to?"),
+    ("Mask, mix, heads", 1, "Whom may 'like' not see? What does it take home? Why two heads?"),
     ("The whole, and its price", 1, "Where does it sit in the model? What if the text doubles?"),
 ]
 show_timer(sections)
