@@ -15,7 +15,7 @@ from .probe import Case, FunctionProbe
 from .problems import STAGES, Problem, find_problems, split
 from .relations import Pair, Relation, name_relation
 from .ruler import agree, as_array, is_numeric
-from .table import first_wrong, table_of
+from .table import first_wrong, table_of, where_to_begin
 from .verdict import Evidence, Verdict
 from .wording import arguments_text, difference, join
 
@@ -58,8 +58,10 @@ def judge_function(probe: FunctionProbe, answers: Sequence[Answer]) -> Verdict:
     related = visible and first.stage in ("shape", "value")
     relation = _relation(probe, answers, first) if related else None
     cause = probe.says[mistake] if mistake else relation.says if relation else ""
-    headline = first_wrong(table) if first.stage == "value" and probe.in_turn else ""
-    headline = headline or _headline(probe, problems, first, parts)
+    headline = _headline(probe, problems, first, parts)
+    if first.stage == "value" and probe.in_turn and (begin := first_wrong(table)):
+        headline = where_to_begin(table)
+        first = next((p for p in problems if p.part == begin.name and p.stage == "value"), first)
     evidence, given = _evidence(probe, answers, problems, first)
     question = first.asks or QUESTIONS[first.stage]
     if first.stage == "value" and not evidence:
@@ -166,6 +168,7 @@ def _evidence(
     Taken from the first input that may be shown: the simplest stand first in a lesson.
     """
     seen = [p for p in problems if p.stage == first.stage and probe.cases[p.case].public]
+    seen.sort(key=lambda p: p.part != first.part)
     if not seen or first.stage not in ("finite", "value"):
         return (), ""
     case, part = probe.cases[seen[0].case], seen[0].part

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import takewhile
 
 import numpy as np
 
@@ -51,13 +50,18 @@ def table_of(probe: FunctionProbe, answers: Sequence[Answer]) -> tuple[Line, ...
     return tuple(_line(name, pairs, probe.tolerance) for name in probe.table)
 
 
-def first_wrong(table: Sequence[Line]) -> str:
-    """A sentence on where to begin, or nothing if all are exact."""
-    right = len(list(takewhile(lambda line: line.word == EXACT, table)))
-    if right == len(table):
+def first_wrong(table: Sequence[Line]) -> Line | None:
+    """The first line that is not exact, or None."""
+    return next((line for line in table if line.word != EXACT), None)
+
+
+def where_to_begin(table: Sequence[Line]) -> str:
+    """A sentence on the first line that is not exact, or nothing if all are."""
+    first = first_wrong(table)
+    if first is None:
         return ""
-    after = table[right + 1 :]
-    start = f"On the way back, {table[right].name} is the first that is not right: begin there."
+    after = table[table.index(first) + 1 :]
+    start = f"On the way back, {first.name} is the first that is not right: begin there."
     if len(after) > 1 and all(line.word != EXACT for line in after):
         return f"{start} All after it are computed from it, and may be wrong for that reason alone."
     return start

@@ -7,7 +7,7 @@ import numpy as np
 from byhand.ask import ask
 from byhand.compare import judge_function
 from byhand.render import to_html, to_text
-from byhand.table import first_wrong
+from byhand.table import first_wrong, where_to_begin
 from byhand_course.lessons import Exercise, probe_of
 
 NAMES = ("W_out", "W_2", "W_1", "table")
@@ -36,7 +36,7 @@ EXERCISE = Exercise(
     minutes=1,
     solution=gradients,
     inputs=(plain_gradients, larger_gradients),
-    returns=NAMES,
+    returns=tuple(sorted(NAMES)),  # not the order of the table
     points=(1, 1, 1, 1),
     table=NAMES,
 )
@@ -68,7 +68,8 @@ def test_a_right_answer_is_exact_line_by_line():
     assert words(verdict) == [(name, "exact") for name in NAMES]
     assert [line.shape for line in verdict.table] == [(5,), (5, 3), (3, 5), (2, 5)]
     assert max(line.error for line in verdict.table) < 1e-11
-    assert first_wrong(verdict.table) == ""
+    assert first_wrong(verdict.table) is None
+    assert where_to_begin(verdict.table) == ""
 
 
 def test_close_and_wrong_are_told_apart_and_points_are_given_line_by_line():
@@ -90,6 +91,7 @@ def test_all_that_comes_after_the_first_wrong_one_is_excused():
     """If everything after it is wrong too, that may be for the first one's reason alone."""
     verdict = verdict_of(changed(**{name: lambda right: -right for name in NAMES[1:]}))
     assert "W_2 is the first" in verdict.headline
+    assert verdict.evidence[0].place.startswith("W_2[")
     assert "for that reason alone" in verdict.headline
 
 
@@ -98,7 +100,7 @@ def test_arrays_that_do_not_build_on_each_other_have_no_first_one():
     probe = replace(probe_of(EXERCISE, 16), in_turn=False)
     wrong = changed(W_2=lambda right: -right, W_1=lambda right: -right)
     verdict = judge_function(probe, [ask(wrong, case.inputs) for case in probe.cases])
-    assert verdict.headline == "W_2 and W_1 differ; W_out and table are right."
+    assert verdict.headline == "W_1 and W_2 differ; W_out and table are right."
     assert dict(words(verdict))["W_1"] == "wrong"
 
 

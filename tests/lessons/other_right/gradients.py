@@ -1,15 +1,8 @@
-"""Right answers that are written in another way than the reference earn all points."""
+"""Right gradients of loss, linear layer, network and norm, written in other ways."""
 
 import numpy as np
-import pytest
 
-from byhand.ask import ask
-from byhand.compare import judge_function
-from byhand_course.grading.judging import questions
-from byhand_course.lessons import find_exercise
 from byhand_course.reference import gelu, gelu_backward, softmax
-
-SEEDS = (1, 2, 3)
 
 
 def one_hot_rows(logits, targets):
@@ -137,16 +130,3 @@ RIGHT = {
     "layer-norm-backward": (through_mean_and_variance, by_the_whole_jacobian),
     "residual-backward": (added_to_a_copy,),
 }
-
-
-@pytest.mark.parametrize(
-    ("exercise", "answer"), [(name, answer) for name, right in RIGHT.items() for answer in right]
-)
-def test_another_way_to_write_it_is_right_too(exercise, answer):
-    """On public and hidden inputs it earns full marks."""
-    lesson, task = find_exercise(exercise)
-    for seed in SEEDS:
-        probe = questions(task, lesson.number, seed)
-        answers = [ask(answer, case.inputs, probe.asks) for case in probe.cases]
-        verdict = judge_function(probe, answers)
-        assert verdict.score == verdict.points, verdict
