@@ -3,13 +3,14 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help learn test env check demo witnesses bench lock clean
+.PHONY: help learn test browser env check demo witnesses bench lock clean
 
 help:
 	@echo "make learn      open the course in JupyterLab"
 	@echo "make test       run the whole test suite"
 	@echo "make env        only make the environment, in .venv"
 	@echo "make check      lint, format, types, and generated files"
+	@echo "make browser    try what only a browser or Node.js can run"
 	@echo "make demo       grade a sample class and show the result"
 	@echo "make witnesses  hold the reference against its witnesses, worst errors shown"
 	@echo "make bench      measure how fast a check answers"
@@ -28,6 +29,10 @@ check: .venv/ready
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 	@$(BIN)/byhand-course build --check
+
+# Needs Node.js.
+browser: .venv/ready
+	@$(BIN)/python -m pytest tests/byhand/browse_timer.py
 
 demo: .venv/ready
 	@rm -rf .demo

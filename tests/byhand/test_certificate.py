@@ -105,13 +105,13 @@ def test_a_lesson_that_was_not_checked_says_how(work):
 def test_what_was_given_once_is_still_known_later(work):
     """Lesson 19 asks without arguments; a check that began before does not wipe the memory."""
     begun = Desk(work)
-    show_certificate(final_loss=0.5, parameters_checked=3648, name="Ada")
+    show_certificate(final_loss=0.5, parameters_checked=3648, name="Grace")
     begun.remember_check(work / FIRST.path, [], "words")
     shown = repr(show_certificate())
     assert "final loss: 0.5" in shown and "parameters checked: 3,648" in shown
-    assert "Ada" in page(work).text
+    assert "Grace" in page(work).text
     show_certificate(name="")
-    assert "Ada" not in page(work).text
+    assert "Grace" not in page(work).text
 
 
 def test_before_lesson_18_loss_and_parameters_are_not_known(work):
@@ -220,8 +220,8 @@ def test_a_damaged_memory_counts_as_none(work, state):
 def test_the_command_writes_the_same_page(work):
     """`byhand certificate`, with a name that is remembered."""
     show_certificate(final_loss=0.5)
-    done = CliRunner().invoke(app, ["certificate", "--name", "Ada", "--work", str(work)])
+    done = CliRunner().invoke(app, ["certificate", "--name", "Grace", "--work", str(work)])
     assert done.exit_code == 0 and "final loss: 0.5" in done.stdout
-    assert "Ada" in page(work).text
+    assert "Grace" in page(work).text
     nowhere = CliRunner().invoke(app, ["certificate", "--work", str(Path(work) / "none")])
     assert nowhere.exit_code == 1 and "There is no folder" in nowhere.stderr
