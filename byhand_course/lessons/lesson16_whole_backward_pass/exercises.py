@@ -465,10 +465,9 @@ def with_one_block_and_with_two(answer, params, ids, targets, num_heads):
     try:
         more = answer(two_blocks, ids, targets, num_heads)
         names = ("blocks.1.W_q", "blocks.0.W_q", "token_embedding")
-        second_block = {name: more[name] for name in names}
+        return {**gradients, "second_block": {name: more[name] for name in names}}
     except Exception as error:
-        second_block = f"raises {type(error).__name__}"
-    return {**gradients, "second_block": second_block}
+        return {**gradients, "second_block": f"raises {type(error).__name__}"}
 
 
 def _two_models(rng, **sizes):
