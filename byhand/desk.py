@@ -264,7 +264,7 @@ def lay_out(desk: Desk, release: Path) -> list[str]:
             "folder, or name the lessons with --release."
         )
     desk.work.mkdir(parents=True, exist_ok=True)
-    said = [_lay(desk, release, path) for path in released]
+    said = [_lay_and_tell(desk, release, path) for path in released]
     with contextlib.suppress(ValueError):  # on Windows, two drives have no relative path
         desk.release = os.path.relpath(release.resolve(), desk.work.resolve())
     _write_start(desk)
@@ -274,6 +274,13 @@ def lay_out(desk: Desk, release: Path) -> list[str]:
         [f"{new} notebook{'s' if new != 1 else ''} copied to {shown(desk.work)}."] if new else []
     )
     return first + [text for text in said if text not in ("", "new")]
+
+
+def _lay_and_tell(desk: Desk, release: Path, path: Path) -> str:
+    """Copy one file; of worked pages nothing is said, unless one that was changed is kept."""
+    said = _lay(desk, release, path)
+    is_current = fingerprint(desk.work / path) == fingerprint(release / path)
+    return "" if is_current and path.suffix != ".ipynb" else said
 
 
 def _released(release: Path) -> Iterator[Path]:

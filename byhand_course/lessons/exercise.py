@@ -156,6 +156,8 @@ class Lesson:
         needs: what it needs from before, in a few words.
         place: its piece on the map of the training step, a key of `byhand.map.ROWS`.
         worked: values that the prose shows, computed here and never typed there.
+        worked_page: file name of the worked page that its notebook ends with a link to, as in
+            "03-attention.html"; several are separated by spaces.
     """
 
     number: int
@@ -166,6 +168,7 @@ class Lesson:
     place: str
     exercises: tuple[Task, ...]
     worked: Mapping[str, object] = field(default_factory=dict)
+    worked_page: str = ""
 
 
 def two_decimals(numbers: ArrayLike) -> list[float]:

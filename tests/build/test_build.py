@@ -197,6 +197,23 @@ def test_a_value_that_the_prose_needs_stops_the_build():
     assert "add it to worked in exercises.py" in says
 
 
+def test_an_unknown_worked_page_stops_the_build():
+    says = broken(dataclasses.replace(LESSON, worked_page="03-atention.html"))
+    assert "there is no worked page '03-atention.html'; there are 01-tokens-and" in says
+
+
+def test_a_notebook_ends_with_the_link_to_its_worked_pages():
+    """One line, one link for each page; a lesson without pages has no such line."""
+    pages = "05-feed-forward.html index.html"
+    last = notebook.source_notebook(dataclasses.replace(LESSON, worked_page=pages)).cells[-1]
+    assert last.source == (
+        "**Worked pages:** [5 · Feed-forward network](../pages/05-feed-forward.html) · "
+        "[the whole training step](../pages/index.html)"
+    )
+    without = notebook.source_notebook(dataclasses.replace(LESSON, worked_page="")).cells[-1]
+    assert "Worked page" not in without.source
+
+
 def renamed(name):
     def function(scores, axis=-1):
         """Docstring."""
