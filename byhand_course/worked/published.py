@@ -2,7 +2,7 @@
 
 Its arrays are shown as everywhere in the course, weights (in, out) and heads side by side, so that
 a reader can compare; where its backward pass went another way, its own numbers stand under the
-same name with "published_" before it.
+same name with "pub_" before it.
 """
 
 import numpy as np
@@ -54,7 +54,7 @@ OURS = {
 }
 TRANSPOSED = ("W_o", "W1", "W2", "W_lm")  # kept as (out, in)
 IN_HEADS = ("W_q", "W_k", "W_v")  # kept as one matrix a head
-PREFIX = "published_"
+PREFIX = "pub_"
 SIZES = {
     "d_model": 16,
     "num_heads": 2,

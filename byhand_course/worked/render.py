@@ -20,13 +20,16 @@ from byhand_course.lessons import PAGE_NAMES, SUMMARY, WORKED_PAGES, WorkedPage
 from .published import PREFIX
 from .refs import look_up, written
 from .symbols import symbol
-from .tables import MOST, column_table, expand, grid, picked, row_table
+from .tables import column_table, expand, grid, picked, row_table
 from .values import Trace
 
 NAMESPACE = "http://www.w3.org/1998/Math/MathML"  # HTML knows it by itself
 TEMPLATES = Path(__file__).parent / "templates"
 SCRIPT = (TEMPLATES / "follow.js").read_text(encoding="utf-8").strip()
 STYLE = (TEMPLATES / "page.css").read_text(encoding="utf-8").strip()
+MOST_TERMS = 64  # of a spelled-out sum; of more, some at each end are shown
+ENDS_OF_TERMS = 32
+MOST_HEADS = 1  # of a large run; the others are in the .npz
 AXES = {
     "token": "tokens",
     "key": "tokens looked at",
@@ -104,7 +107,7 @@ class Tools:
     @cached_property
     def j(self) -> int:
         """The column."""
-        return min(3, self.trace.sizes["d_model"] - 1)
+        return min(3, self.trace.sizes["d_model"] - 1, self.trace.sizes["d_ff"] - 1)
 
     def word(self, place: int, axis: str = "token") -> str:
         """The label of a row or column."""
@@ -148,7 +151,7 @@ class Tools:
         """The arithmetic of one entry: products term by term, what is added, and the sum."""
         pairs = list(zip(expand(self.trace, left), expand(self.trace, right), strict=True))
         items = []
-        for place in picked(len(pairs), len(pairs) > 64):
+        for place in picked(len(pairs), True, MOST_TERMS, ENDS_OF_TERMS):
             if place is None:
                 items.append(self._gap(len(pairs)))
                 continue
@@ -171,7 +174,7 @@ class Tools:
 
     def _terms(self, parts: Sequence[str]) -> list[Markup]:
         items = []
-        for place in picked(len(parts), len(parts) > 64):
+        for place in picked(len(parts), True, MOST_TERMS, ENDS_OF_TERMS):
             items.append(
                 self._gap(len(parts))
                 if place is None
@@ -180,7 +183,7 @@ class Tools:
         return items
 
     def _gap(self, length: int) -> Markup:
-        return Markup("<li class=gap>… {} more …</li>").format(length - MOST)
+        return Markup("<li class=gap>… {} more …</li>").format(length - ENDS_OF_TERMS)
 
     def _sum(self, answer: str, items: list[Markup], divided: int = 1) -> Markup:
         by = f", divided by {divided}," if divided > 1 else ""
@@ -206,8 +209,13 @@ class Tools:
 
     def heads(self, name: str, note: str = "") -> Markup:
         """All matrices of a stack, side by side."""
-        figures = [self.matrix(name, head, note) for head in range(len(self.trace[name]))]
-        return Markup("<div class=heads>{}</div>").format(Markup("").join(figures))
+        count = len(self.trace[name])
+        shown = min(count, MOST_HEADS) if self.around.elide else count
+        figures = [self.matrix(name, head, note) for head in range(shown)]
+        left_out = Markup("<p class=quiet>{} more in values.npz</p>").format(count - shown)
+        return Markup("<div class=heads>{}</div>{}").format(
+            Markup("").join(figures), left_out if count > shown else ""
+        )
 
     def _figure(self, name: str, head: int | None, note: str) -> Markup:
         label = name if head is None else f"{name}, head {head}"

@@ -9,6 +9,8 @@ SENTENCE = "I like transformers"
 SPECIAL = VOCABULARY[:3]  # <PAD> <BOS> <EOS>
 MOST_PARAMETERS = 2_000_000  # the pages of so large a run take a minute and a gigabyte
 MOST_WORDS = 200
+SHORT = 7  # words whose matrices are shown in full; a page stays under 300 KB
+MOST_HEADS = 4
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,8 +49,13 @@ class Settings:
 
     @property
     def is_large(self) -> bool:
-        """Whether it is larger than the course's own model, whose matrices are shown in full."""
-        return self.d_model > COURSE_SIZES["d_model"] or self.d_ff > COURSE_SIZES["d_ff"]
+        """Whether it is larger than the course's own runs, whose matrices are shown in full."""
+        return (
+            self.d_model > COURSE_SIZES["d_model"]
+            or self.d_ff > COURSE_SIZES["d_ff"]
+            or self.num_heads > MOST_HEADS
+            or len(self.sentence.split()) > SHORT
+        )
 
 
 def settle(

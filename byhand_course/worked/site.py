@@ -86,7 +86,7 @@ def find_stale_pages(root: Path) -> list[str]:
 def _around(settings: Settings, out: Path, root: Path) -> Surroundings:
     return Surroundings(
         exercises=_exercises(out, root),
-        elide=settings.is_large or len(settings.sentence.split()) > 31,
+        elide=settings.is_large,
         own_vocabulary=not settings.is_course_vocabulary,
     )
 

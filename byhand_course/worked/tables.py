@@ -14,15 +14,17 @@ from .values import Trace
 
 BAND = 16  # columns that stand side by side, on a screen and on paper
 SMALL_BAND = 8  # where numbers are written as powers of ten, which takes twice the room
-MOST = 32  # columns or rows of a large run; beyond, the middle is left out
+MOST_COLUMNS = 32  # of a large run's matrices; beyond, the middle is left out
+MOST_ROWS = 6
+ENDS = 8  # how many are left at both ends together
 GAP = None  # stands for what is left out
 
 
-def picked(length: int, elide: bool) -> list[int | None]:
+def picked(length: int, elide: bool, most: int, ends: int = ENDS) -> list[int | None]:
     """The places that are shown, with GAP where some are left out."""
-    if length <= MOST or not elide:
+    if length <= most or not elide:
         return list(range(length))
-    half = MOST // 2
+    half = ends // 2
     return [*range(half), GAP, *range(length - half, length)]
 
 
@@ -33,7 +35,7 @@ def grid(
 
     Args:
         head: which matrix of a stack.
-        elide: leave out the middle beyond 32 rows or columns.
+        elide: leave out the middle of long rows and columns.
         label: what a screen reader calls it.
     """
     value = trace.values[name]
@@ -42,10 +44,10 @@ def grid(
     if head is not None:
         array, axes, prefix = array[head], axes[1:], f"{name}[{head}"
     small = is_small(value.array)
-    rows = [None] if array.ndim == 1 else picked(len(array), elide)
+    rows = [None] if array.ndim == 1 else picked(len(array), elide, MOST_ROWS, MOST_ROWS)
     row_labels = trace.labels(axes[0]) if array.ndim == 2 else [""]
     column_labels = trace.labels(axes[-1])
-    columns = picked(array.shape[-1], elide)
+    columns = picked(array.shape[-1], elide, MOST_COLUMNS)
     made = made_for(trace, name, head)
     tables = []
     for band in bands(columns, SMALL_BAND if small else BAND):
@@ -115,7 +117,7 @@ def row_table(
     A name may point into a stack, as in "wide[2" for row 2, or "V_heads[0,2" for row 2 of head 0.
     """
     labels = trace.labels(axis)
-    columns = picked(len(labels), elide)
+    columns = picked(len(labels), elide, MOST_COLUMNS)
     tables = []
     for band in bands(columns):
         head_row = "".join(_heading(labels, place) for place in band)

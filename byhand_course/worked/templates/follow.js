@@ -75,6 +75,22 @@
       (words.length ? `, made from ${words.join(", ")}` : ", given");
   };
 
+  // Served by Jupyter as a file, a page may lead on only with the token of its own address, and a
+  // notebook opens in JupyterLab.
+  const base = new URL(document.baseURI);
+  if (base.pathname.includes("/files/")) {
+    for (const link of document.querySelectorAll("a[href]:not([href^='#'])")) {
+      const to = new URL(link.getAttribute("href"), base);
+      if (to.pathname.endsWith(".ipynb")) {
+        to.pathname = to.pathname.replace("/files/", "/lab/tree/");
+        link.target = "_blank";
+      } else {
+        to.search = base.search;
+      }
+      link.href = to;
+    }
+  }
+
   const rest = () => (pinned ? show(pinned) : clear());
 
   for (const table of tables) {
