@@ -24,6 +24,7 @@ from .tables import column_table, expand, grid, picked, row_table
 from .values import Trace
 
 NAMESPACE = "http://www.w3.org/1998/Math/MathML"  # HTML knows it by itself
+ENTITY = re.compile(r"&#x([0-9A-F]+);")  # a letter is shorter as itself
 TEMPLATES = Path(__file__).parent / "templates"
 SCRIPT = (TEMPLATES / "follow.js").read_text(encoding="utf-8").strip()
 STYLE = (TEMPLATES / "page.css").read_text(encoding="utf-8").strip()
@@ -304,9 +305,8 @@ def mathml(latex: str, display: str) -> Markup:
     """A formula as MathML, which browsers draw by themselves."""
     from latex2mathml.converter import convert
 
-    return Markup(
-        convert(latex, display=display).replace(' xmlns="http://www.w3.org/1998/Math/MathML"', "")
-    )
+    text = convert(latex, display=display).replace(f' xmlns="{NAMESPACE}"', "")
+    return Markup(ENTITY.sub(lambda found: escape(chr(int(found[1], 16))), text))
 
 
 class Formulas(Extension):

@@ -15,7 +15,7 @@ from .values import Trace
 BAND = 16  # columns that stand side by side, on a screen and on paper
 SMALL_BAND = 8  # where numbers are written as powers of ten, which takes twice the room
 MOST_COLUMNS = 32  # of a large run's matrices; beyond, the middle is left out
-MOST_ROWS = 6
+MOST_ROWS = 5
 ENDS = 8  # how many are left at both ends together
 GAP = None  # stands for what is left out
 
@@ -25,7 +25,7 @@ def picked(length: int, elide: bool, most: int, ends: int = ENDS) -> list[int | 
     if length <= most or not elide:
         return list(range(length))
     half = ends // 2
-    return [*range(half), GAP, *range(length - half, length)]
+    return [*range(ends - half), GAP, *range(length - half, length)]
 
 
 def grid(
