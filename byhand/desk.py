@@ -422,6 +422,7 @@ def start_page(desk: Desk) -> str:
         where=_where_to_go(open_lessons, begun),
         rows="\n".join(rows),
         assignment=lessons()[0].assignment,
+        pages=PAGES_LINE if (desk.work / PAGES).is_file() else "",
     )
 
 
@@ -441,6 +442,11 @@ def exercises_done(check: dict[str, Any] | None) -> int:
     return sum(found["status"] in DONE for found in check["exercises"]) if check else 0
 
 
+PAGES = "pages/index.html"
+PAGES_LINE = f"""\
+- The [worked pages]({PAGES}) show one whole training step, number by number; each notebook ends
+  with a link to its own. **Trust HTML**, above a page, lets it light up where a number comes from.
+"""
 START_PAGE = """\
 # Attention by Hand
 
@@ -458,7 +464,7 @@ You write a small language model in NumPy, every formula by your own hand.
 - Where a cell ends in `...` or `raise NotImplementedError`, you write. The cell below it,
   `check(...)`, tells you at once what is right and what is not. Try as often as you like.
 - Your notebooks are saved here, on this computer, and nothing is sent anywhere.
-
+{pages}
 ## When you want more
 
 Open a terminal (**File → New → Terminal**):
