@@ -16,6 +16,7 @@ from .values import Trace
 
 ENTRY = re.compile(r"(\w+)(?:\[([\d,]+)\])?")
 SMALL = 0.01  # arrays without an entry as large are written as powers of ten
+ROUNDING = 1e-12  # but what is smaller than this is what rounding left of 0
 DECIMALS = 4
 
 
@@ -51,7 +52,7 @@ def is_small(array: np.ndarray) -> bool:
     if array.dtype.kind in "biu":
         return False
     sizes = np.abs(array[np.isfinite(array)])
-    return bool(sizes.size) and 0 < float(sizes.max()) < SMALL
+    return bool(sizes.size) and ROUNDING < float(sizes.max()) < SMALL
 
 
 def write(number: Any, is_small: bool = False) -> str:
@@ -60,5 +61,7 @@ def write(number: Any, is_small: bool = False) -> str:
         return str(int(number))
     if np.isneginf(number):
         return "−∞"
+    if is_small and number == 0:
+        return "0"
     text = f"{number:.{DECIMALS}{'e' if is_small else 'f'}}"
     return text.removeprefix("-") if float(text) == 0 else text

@@ -119,7 +119,8 @@ def row_table(
     labels = trace.labels(axis)
     columns = picked(len(labels), elide, MOST_COLUMNS)
     tables = []
-    for band in bands(columns):
+    width = SMALL_BAND if any(is_small(trace[name.partition("[")[0]]) for _, name in rows) else BAND
+    for band in bands(columns, width):
         head_row = "".join(_heading(labels, place) for place in band)
         lines = []
         for heading, name in rows:

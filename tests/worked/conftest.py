@@ -11,6 +11,8 @@ from worked.reading import Page
 
 from byhand_course.worked import settle, write_pages, write_published
 
+collect_ignore = ["browser"]  # `make browser` runs those, in an environment of their own
+
 
 def read_site(folder):
     """Everything of a site, read from its files."""

@@ -134,6 +134,8 @@ def rounds_to(number, text):
         return text == str(int(number))
     if np.isneginf(number):
         return text == "−∞"
+    if text == "0":  # among powers of ten
+        return number == 0
     exact = Decimal(float(number))  # every digit of the double
     if re.fullmatch(r"-?\d\.\d{4}e[+-]\d\d", text):
         digits, power = text.split("e")

@@ -1,4 +1,4 @@
-"""The worked pages in a browser: accessible, followed by pointer and keys, printable, on a phone."""
+"""The worked pages in a browser: accessible, printable, fit for a phone, followed by keys."""
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe

@@ -28,7 +28,9 @@ def chromium():
     named = os.environ.get("CHROMIUM")
     found = named or shutil.which("chromium") or shutil.which("google-chrome")
     if not found:
-        pytest.exit("Chromium was not found: install it, or name it: CHROMIUM=/path make browser", 1)
+        pytest.exit(
+            "Chromium was not found: install it, or name it: CHROMIUM=/path make browser", 1
+        )
     return found
 
 
