@@ -109,7 +109,7 @@ def _trace(params: dict[str, np.ndarray], transpose: bool) -> Trace:
     norm = back.call("layer_norm_backward")
     put_embedding(trace, forward.call("embed_with_positions"), PUBLISHED_TOKENS)
     attention = back.call("multi_head_attention_backward")
-    put_attention(trace, attention, "X")
+    put_attention(trace, attention, "X", params["W_o"].T)
     put_feed_forward(trace, feed_forward, forward.call("feed_forward"), "attended")
     trace.put("out", forward["summed"], "token feature", 6, made="attended[i,j] fed[i,j]")
     put_norm(trace, "lnf", norm, forward["normed"], "out", "normed_f", params["beta"])

@@ -158,8 +158,8 @@ class Tools:
                 continue
             a, b = pairs[place]
             items.append(
-                Markup("<li data-term>{} × {} = {}</li>").format(
-                    self.n(a), self.n(b), self.n(f"{a}*{b}")
+                Markup("<li data-term value={}>{} × {} = {}</li>").format(
+                    place, self.n(a), self.n(b), self.n(f"{a}*{b}")
                 )
             )
         return self._sum(answer, items + self._terms(plus))
@@ -179,7 +179,7 @@ class Tools:
             items.append(
                 self._gap(len(parts))
                 if place is None
-                else Markup("<li data-term>{}</li>").format(self.n(parts[place]))
+                else Markup("<li data-term class=plain>{}</li>").format(self.n(parts[place]))
             )
         return items
 
@@ -190,8 +190,16 @@ class Tools:
         by = f", divided by {divided}," if divided > 1 else ""
         return Markup(
             "<div class=sum data-sum={0} data-divided={1}><p>The sum of</p>"
-            "<ol class=terms>{2}</ol><p>{3} is <code>{0}</code> = <strong>{4}</strong></p></div>"
-        ).format(Markup(escape(answer)), divided, Markup("").join(items), by, self.n(answer))
+            "<ol class=terms>{2}</ol><p>{3} is {5}<code>{6}</code> = <strong>{4}</strong></p></div>"
+        ).format(
+            answer,
+            divided,
+            Markup("").join(items),
+            by,
+            self.n(answer),
+            "the published " if answer.startswith(PREFIX) else "",
+            answer.removeprefix(PREFIX),
+        )
 
     def all_of(self, reference: str) -> list[str]:
         """ "X[2,:]" as the references of its entries."""

@@ -60,8 +60,11 @@ def put_norm(
     trace.put(out, answer, "token feature", 6, "layer_norm", made)
 
 
-def put_attention(trace: Trace, call: Call, x: str) -> None:
-    """Pages 2 to 4: multi-head attention of x, from the record of its backward pass."""
+def put_attention(trace: Trace, call: Call, x: str, W_o: np.ndarray) -> None:
+    """Pages 2 to 4: multi-head attention of x, from the record of its backward pass.
+
+    W_o is what the forward pass multiplied by; a slip may have handed another to `call`.
+    """
     features = "token feature"
     for name in ("q", "k", "v"):
         trace.put(f"W_{name}", call[f"W_{name}"], "feature feature", 2)
@@ -97,7 +100,6 @@ def put_attention(trace: Trace, call: Call, x: str) -> None:
     width = call["out_heads"].shape[-1]
     made = f"out_heads[j/{width},i,j%{width}]"
     trace.put("concat", call["concat"], features, 4, "merge_heads", made)
-    W_o = call["W_o"]
     trace.put("W_o", W_o, "feature feature", 4)
     attended = project(call["concat"], W_o)
     trace.put("attended", attended, features, 4, "multi_head_attention", "concat[i,:] W_o[:,j]")

@@ -61,7 +61,7 @@ def trace_training_step(settings: Settings) -> Trace:
     norm_1 = block.call("layer_norm_backward", 1)
     put_embedding(trace, back.call("embed_with_positions"), back["ids"])
     put_norm(trace, "ln1", norm_1, attention["X"], "X", "normed_1", block["ln1_beta"])
-    put_attention(trace, attention, "normed_1")
+    put_attention(trace, attention, "normed_1", attention["W_o"])
     trace.put(
         "middle", block["middle"], "token feature", 6, "transformer_block", "X[i,j] attended[i,j]"
     )

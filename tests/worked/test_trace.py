@@ -72,6 +72,13 @@ def test_published_differs_in_exactly_five_gradients():
     trace = trace_published()
     differ = {name for name in trace.parameters if f"pub_d{name}" in trace}
     assert differ == {"W_q", "W_k", "W_v", "token_embedding", "position_embedding"}
+    columns = ("update_mean_move", "update_largest_move", "update_largest_gradient")
+    for place, name in enumerate(trace.parameters):
+        moved = [trace[f"pub_{column}"][place] != trace[column][place] for column in columns]
+        assert any(moved) == (name in differ), name
+    late = {name.removeprefix("pub_") for name in trace.values if name.startswith("pub_")}
+    assert late >= {"dconcat", "dQ", "dX", "loss_after"}
+    assert not late & {"dW_o", "W_o", "new_W_o", "dout", "dlogits", "dconcat_untransposed"}
     ours, theirs = trace["error_ours"][:5], trace["error_published"][:5]
     assert (ours < 1e-6).all() and (theirs > 1.5).all()
     assert np.isnan(trace["error_ours"][5:]).all()
