@@ -39,10 +39,9 @@ pages: .venv/ready
 browser: .venv/ready
 	@test -x .venv-browser/bin/python || $(PYTHON) -m venv .venv-browser
 	@.venv-browser/bin/python -m pip install --quiet --disable-pip-version-check pytest pypdf axe-playwright-python
-	@$(BIN)/byhand-course worked --out .browser/course
 	@$(BIN)/byhand-course worked --published --out .browser/published
-	@$(BIN)/byhand-course worked --sentence "the cat sat on the mat" --d-model 48 --out .browser/large --pdf .browser/large.pdf
-	@$(BIN)/byhand-course worked --out .browser/course --pdf .browser/course.pdf
+	@$(BIN)/byhand-course worked --sentence "the cat sat on the mat" --d-model 48 --out .browser/large --pdf .browser/large.pdf $(if $(CHROMIUM),--browser $(CHROMIUM))
+	@$(BIN)/byhand-course worked --out .browser/course --pdf .browser/course.pdf $(if $(CHROMIUM),--browser $(CHROMIUM))
 	@.venv-browser/bin/python -m pytest tests/worked/browser -c tests/worked/browser/pytest.ini
 
 demo: .venv/ready

@@ -26,7 +26,11 @@ from .values import Trace
 NAMESPACE = "http://www.w3.org/1998/Math/MathML"  # HTML knows it by itself
 ENTITY = re.compile(r"&#x([0-9A-F]+);")  # a letter is shorter as itself
 TEMPLATES = Path(__file__).parent / "templates"
-SCRIPT = (TEMPLATES / "follow.js").read_text(encoding="utf-8").strip()
+SCRIPT = "\n".join(  # without its comments and indents, which would weigh on every page
+    line.strip()
+    for line in (TEMPLATES / "follow.js").read_text(encoding="utf-8").splitlines()
+    if line.strip() and not line.strip().startswith("//")
+)
 STYLE = (TEMPLATES / "page.css").read_text(encoding="utf-8").strip()
 MOST_TERMS = 64  # of a spelled-out sum; of more, some at each end are shown
 ENDS_OF_TERMS = 32
@@ -213,7 +217,8 @@ class Tools:
         if published not in self.trace:
             return self._figure(name, head, note)
         return Markup("<div class=pair>{}{}</div>").format(
-            self._figure(name, head, "ours"), self._figure(published, head, "published")
+            self._figure(name, head, "ours", is_beside=True),
+            self._figure(published, head, "published", is_beside=True),
         )
 
     def heads(self, name: str, note: str = "") -> Markup:
@@ -226,9 +231,9 @@ class Tools:
             Markup("").join(figures), left_out if count > shown else ""
         )
 
-    def _figure(self, name: str, head: int | None, note: str) -> Markup:
+    def _figure(self, name: str, head: int | None, note: str, is_beside: bool = False) -> Markup:
         label = name if head is None else f"{name}, head {head}"
-        tables = Markup(grid(self.trace, name, head, self.around.elide, label))
+        tables = Markup(grid(self.trace, name, head, self.around.elide, label, is_beside))
         return self._framed(
             tables, self._caption(name, head, note), label, self._new_id(name, head)
         )

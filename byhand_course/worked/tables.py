@@ -13,7 +13,7 @@ from .refs import is_small, write
 from .values import Trace
 
 BAND = 16  # columns that stand side by side, on a screen and on paper
-SMALL_BAND = 8  # where numbers are written as powers of ten, which takes twice the room
+NARROW = 8  # of numbers as powers of ten, or of two matrices side by side
 MOST_COLUMNS = 32  # of a large run's matrices; beyond, the middle is left out
 MOST_ROWS = 5
 ENDS = 8  # how many are left at both ends together
@@ -29,7 +29,12 @@ def picked(length: int, elide: bool, most: int, ends: int = ENDS) -> list[int | 
 
 
 def grid(
-    trace: Trace, name: str, head: int | None = None, elide: bool = False, label: str = ""
+    trace: Trace,
+    name: str,
+    head: int | None = None,
+    elide: bool = False,
+    label: str = "",
+    is_beside: bool = False,
 ) -> str:
     """A value as one table or more, each of at most 16 columns.
 
@@ -37,6 +42,7 @@ def grid(
         head: which matrix of a stack.
         elide: leave out the middle of long rows and columns.
         label: what a screen reader calls it.
+        is_beside: whether another matrix stands beside it.
     """
     value = trace.values[name]
     array, axes = value.array, value.axes
@@ -50,15 +56,16 @@ def grid(
     columns = picked(array.shape[-1], elide, MOST_COLUMNS)
     made = made_for(trace, name, head)
     tables = []
-    for band in bands(columns, SMALL_BAND if small else BAND):
+    for band in bands(columns, NARROW if small or is_beside else BAND):
         head_row = "".join(_heading(column_labels, place) for place in band)
         lines = [
             _line(array, prefix, row, band, row_labels, small, is_vector=array.ndim == 1)
             for row in rows
         ]
-        words = f"{label or name}{_range(column_labels, band, columns)}"
+        part = _range(column_labels, band, columns)  # else the frame's own label says it all
+        words = f' aria-label="{escape(label or name)}{escape(part)}"' if part else ""
         tables.append(
-            f'<table aria-label="{escape(words)}" data-name={name} data-made="{escape(made)}">'
+            f'<table{words} data-name={name} data-made="{escape(made)}">'
             f"<thead><tr><td></td>{head_row}</tr></thead><tbody>{''.join(lines)}</tbody></table>"
         )
     return "".join(tables)
@@ -119,7 +126,7 @@ def row_table(
     labels = trace.labels(axis)
     columns = picked(len(labels), elide, MOST_COLUMNS)
     tables = []
-    width = SMALL_BAND if any(is_small(trace[name.partition("[")[0]]) for _, name in rows) else BAND
+    width = NARROW if any(is_small(trace[name.partition("[")[0]]) for _, name in rows) else BAND
     for band in bands(columns, width):
         head_row = "".join(_heading(labels, place) for place in band)
         lines = []

@@ -6,7 +6,8 @@
   const targets = (body.dataset.targets || "").split(" ").map(Number);
   const note = document.getElementById("follow");
   const tables = [...document.querySelectorAll("table[data-name]")];
-  const cells = new Map();  // "Q" -> [{places: [2, 3], cell}, ...]
+  // "Q" -> [{places: [2, 3], cell}, ...]
+  const cells = new Map();
   let lit = [], pinned = null;
 
   const placesOf = (cell) => {
@@ -98,7 +99,8 @@
     if (!first) continue;
     table.setAttribute("role", "grid");
     first.tabIndex = 0;
-    let entry = first;  // the one cell of the table that the Tab key reaches
+    // The one cell of the table that the Tab key reaches.
+    let entry = first;
     const go = (cell) => {
       if (!cell || !cell.dataset.from) return;
       entry.removeAttribute("tabindex");
