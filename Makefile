@@ -3,14 +3,15 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help learn test browser env check demo witnesses bench lock clean
+.PHONY: help learn test env check pages browser demo witnesses bench lock clean
 
 help:
 	@echo "make learn      open the course in JupyterLab"
 	@echo "make test       run the whole test suite"
 	@echo "make env        only make the environment, in .venv"
 	@echo "make check      lint, format, types, and generated files"
-	@echo "make browser    try what only a browser or Node.js can run"
+	@echo "make pages      write the worked pages, in release/pages"
+	@echo "make browser    try what only a browser or Node.js can run: worked pages, the lesson timer"
 	@echo "make demo       grade a sample class and show the result"
 	@echo "make witnesses  hold the reference against its witnesses, worst errors shown"
 	@echo "make bench      measure how fast a check answers"
@@ -29,9 +30,19 @@ check: .venv/ready
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 	@$(BIN)/byhand-course build --check
+	@$(BIN)/byhand-course worked --check
 
-# Needs Node.js.
+pages: .venv/ready
+	@$(BIN)/byhand-course worked --out release/pages
+
+# Needs a Chromium and Node.js, and installs what drives it into an environment of its own, .venv-browser.
 browser: .venv/ready
+	@test -x .venv-browser/bin/python || $(PYTHON) -m venv .venv-browser
+	@.venv-browser/bin/python -m pip install --quiet --disable-pip-version-check pytest pypdf axe-playwright-python
+	@$(BIN)/byhand-course worked --published --out .browser/published
+	@$(BIN)/byhand-course worked --sentence "the cat sat on the mat" --d-model 48 --out .browser/large --pdf .browser/large.pdf $(if $(CHROMIUM),--browser $(CHROMIUM))
+	@$(BIN)/byhand-course worked --out .browser/course --pdf .browser/course.pdf $(if $(CHROMIUM),--browser $(CHROMIUM))
+	@.venv-browser/bin/python -m pytest tests/worked/browser -c tests/worked/browser/pytest.ini
 	@$(BIN)/python -m pytest tests/byhand/browse_timer.py
 
 demo: .venv/ready
@@ -61,4 +72,4 @@ lock:
 		--no-header --no-annotate --no-emit-index-url --no-emit-package byhand --quiet -o requirements.lock
 
 clean:
-	rm -rf .venv .demo .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-browser .browser .demo .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -270,7 +270,7 @@ def lay_out(desk: Desk, release: Path) -> list[str]:
             "folder, or name the lessons with --release."
         )
     desk.work.mkdir(parents=True, exist_ok=True)
-    said = [_lay(desk, release, path) for path in released]
+    said = [_lay_and_tell(desk, release, path) for path in released]
     with contextlib.suppress(ValueError):  # on Windows, two drives have no relative path
         desk.release = os.path.relpath(release.resolve(), desk.work.resolve())
     _write_start(desk)
@@ -280,6 +280,13 @@ def lay_out(desk: Desk, release: Path) -> list[str]:
         [f"{new} notebook{'s' if new != 1 else ''} copied to {shown(desk.work)}."] if new else []
     )
     return first + [text for text in said if text not in ("", "new")]
+
+
+def _lay_and_tell(desk: Desk, release: Path, path: Path) -> str:
+    """Copy one file; of worked pages nothing is said, unless one that was changed is kept."""
+    said = _lay(desk, release, path)
+    is_current = fingerprint(desk.work / path) == fingerprint(release / path)
+    return "" if is_current and path.suffix != ".ipynb" else said
 
 
 def _released(release: Path) -> Iterator[Path]:
@@ -421,6 +428,7 @@ def start_page(desk: Desk) -> str:
         where=_where_to_go(open_lessons, begun),
         rows="\n".join(rows),
         assignment=lessons()[0].assignment,
+        pages=PAGES_LINE if (desk.work / PAGES).is_file() else "",
     )
 
 
@@ -440,6 +448,11 @@ def exercises_done(check: dict[str, Any] | None) -> int:
     return sum(found["status"] in DONE for found in check["exercises"]) if check else 0
 
 
+PAGES = "pages/index.html"
+PAGES_LINE = f"""\
+- The [worked pages]({PAGES}) show one whole training step, number by number; each notebook ends
+  with a link to its own. **Trust HTML**, above a page, lets it light up where a number comes from.
+"""
 START_PAGE = """\
 # Attention by Hand
 
@@ -457,7 +470,7 @@ You write a small language model in NumPy, every formula by your own hand.
 - Where a cell ends in `...` or `raise NotImplementedError`, you write. The cell below it,
   `check(...)`, tells you at once what is right and what is not. Try as often as you like.
 - Your notebooks are saved here, on this computer, and nothing is sent anywhere.
-
+{pages}
 ## When you want more
 
 Open a terminal (**File → New → Terminal**):

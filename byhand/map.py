@@ -1,5 +1,6 @@
-"""The map of one training step: where a lesson's piece sits, drawn the same way everywhere."""
+"""The map of one training step: where a lesson or a page sits, drawn the same way everywhere."""
 
+from collections.abc import Sequence
 from html import escape
 
 from .look import Page
@@ -44,11 +45,22 @@ def show_map(lesson: int) -> Page:
     found = next((entry for entry in course() if entry["number"] == lesson), None)
     if found is None:
         raise ValueError(f"this edition has no lesson {lesson}")
-    rows = [_row(name, pieces, found["place"]) for name, pieces in ROWS.items()]
-    label = escape(f"One training step; lesson {lesson} is about: {_words(found['place'])}")
+    return draw_map((found["place"],), f"lesson {lesson}")
+
+
+def draw_map(places: Sequence[str], where: str) -> Page:
+    """One training step as a row of pieces, with some of them marked.
+
+    Args:
+        places: those to mark, of PLACES.
+        where: what is about them, as in "lesson 3", for those who cannot see the map.
+    """
+    rows = [_row(name, pieces, places) for name, pieces in ROWS.items()]
+    words = ", ".join(_words(place) for place in places)
+    label = escape(f"One training step; {where} is about: {words}")
     html = f'<figure role="group" aria-label="{label}" style="margin:0">{"".join(rows)}</figure>'
     lines = [
-        f"{name:>8}: " + " → ".join(f"[{w.upper()}]" if p == found["place"] else w for p, w in row)
+        f"{name:>8}: " + " → ".join(f"[{w.upper()}]" if p in places else w for p, w in row)
         for name, row in ((name, list(pieces.items())) for name, pieces in ROWS.items())
     ]
     return Page(html, "\n".join(lines))
@@ -58,9 +70,9 @@ def _words(place: str) -> str:
     return next(pieces[place] for pieces in ROWS.values() if place in pieces)
 
 
-def _row(name: str, pieces: dict[str, str], here: str) -> str:
+def _row(name: str, pieces: dict[str, str], places: Sequence[str]) -> str:
     chips = '<li aria-hidden="true" style="list-style:none">→</li>'.join(
-        _chip(words, place == here) for place, words in pieces.items()
+        _chip(words, place in places) for place, words in pieces.items()
     )
     return (
         '<div style="display:flex;gap:.4em;align-items:baseline;margin:.3em 0">'

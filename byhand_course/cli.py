@@ -5,7 +5,7 @@ import re
 import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -53,6 +53,89 @@ def build(
     if check and stale:
         raise Refused("Renew them with: byhand-course build")
     out.print("All generated files are up to date.")
+
+
+@app.command()
+def worked(
+    sentence: Annotated[
+        str | None, typer.Option(help="Any sentence.", show_default="I like transformers")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed of the weights.", show_default="0")] = None,
+    d_model: Annotated[
+        int | None, typer.Option(help="Width of the model.", show_default="16")
+    ] = None,
+    num_heads: Annotated[int | None, typer.Option(help="Heads.", show_default="2")] = None,
+    d_ff: Annotated[
+        int | None, typer.Option(help="Feed-forward width.", show_default="4 × d_model")
+    ] = None,
+    max_len: Annotated[
+        int | None,
+        typer.Option(help="Positions that the model knows.", show_default="as needed, at least 5"),
+    ] = None,
+    vocabulary: Annotated[
+        str | None,
+        typer.Option(
+            help="The words that the model knows.",
+            show_default="the course's, or those of the sentence",
+        ),
+    ] = None,
+    to: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", help="A new folder for the pages.", show_default="worked-pages", file_okay=True
+        ),
+    ] = None,
+    published: Annotated[
+        bool, typer.Option("--published", help="The published calculation instead.")
+    ] = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="Only say whether release/pages is up to date.")
+    ] = False,
+    pdf: Annotated[
+        Path | None, typer.Option(help="Print the pages into this PDF too; needs Chromium.")
+    ] = None,
+    browser: Annotated[
+        str | None, typer.Option(help="The Chromium that prints.", show_default="the first found")
+    ] = None,
+    root: Root = Path(),
+) -> None:
+    """Write one whole training step as 13 pages, every number, for any sentence."""
+    from byhand_course import worked as pages
+
+    chosen = {
+        "seed": seed,
+        "d_model": d_model,
+        "num_heads": num_heads,
+        "d_ff": d_ff,
+        "max_len": max_len,
+        "vocabulary": vocabulary,
+    }
+    given: dict[str, Any] = {name: value for name, value in chosen.items() if value is not None}
+    if sentence is not None:
+        given["sentence"] = sentence
+    if given and (published or check):
+        option = "--published" if published else "--check"
+        raise Refused(
+            f"{option} has a sentence, a seed and sizes of its own: leave out "
+            f"--{next(iter(given)).replace('_', '-')}."
+        )
+    if check:
+        stale = pages.find_stale_pages(root)
+        for found in stale:
+            out.print(found, markup=False)
+        if stale:
+            raise Refused("Renew them with: make pages")
+        out.print("The worked pages are up to date.")
+        return
+    folder = to or Path("published-pages" if published else "worked-pages")
+    if published:
+        pages.write_published(folder, root)
+    else:
+        pages.write_pages(pages.settle(**given), folder, root)
+    out.print(f"The pages are written: open {folder / 'index.html'}", markup=False)
+    if pdf:
+        pages.print_pages(folder, pdf, browser)
+        out.print(f"and printed: {pdf}", markup=False)
 
 
 @app.command()

@@ -20,11 +20,13 @@ FLOORS = {
     "byhand_course.reference": (),
     "byhand_course.lessons": ("byhand", "byhand_course.reference"),
     "byhand_course.build": ("byhand", "byhand_course.lessons"),
+    "byhand_course.worked": ("byhand", "byhand_course.reference", "byhand_course.lessons"),
     "byhand_course.grading": ("byhand", "byhand_course.lessons", "byhand_course.build"),
     "byhand_course.cli": (
         "byhand",
         "byhand_course.lessons",
         "byhand_course.build",
+        "byhand_course.worked",
         "byhand_course.grading",
     ),
 }

@@ -4,6 +4,7 @@ from byhand.compare import judge_function
 from byhand.map import PLACES
 from byhand.probe import FunctionProbe, Told
 from byhand_course.lessons import (
+    PAGE_NAMES,
     BrokenExercise,
     BrokenLesson,
     Exercise,
@@ -27,6 +28,10 @@ def hold_declarations(lessons: tuple[Lesson, ...]) -> None:
         if lesson.place not in PLACES:
             says = f"there is no place {lesson.place!r} on the map; there are {', '.join(PLACES)}"
             raise BrokenLesson(folder_of(lesson) / "exercises.py", "place=", says)
+        for page in lesson.worked_pages:
+            if page not in PAGE_NAMES:
+                says = f"there is no worked page {page!r}; there are {', '.join(PAGE_NAMES)}"
+                raise BrokenLesson(folder_of(lesson) / "exercises.py", "worked_pages=", says)
         for task in lesson.exercises:
             if task.name in owners:
                 other = folder_of(owners[task.name]).name

@@ -9,6 +9,7 @@ from nbformat.notebooknode import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from byhand_course.lessons import (
+    PAGE_NAMES,
     BrokenLesson,
     FreeAnswer,
     Lesson,
@@ -49,7 +50,7 @@ def source_notebook(lesson: Lesson) -> NotebookNode:
     file = folder_of(lesson) / "lesson.py"
     drafts = jupytext.read(file, fmt="py:percent").cells
     _hold_prose_to_exercises(lesson, drafts)
-    cells = [_opening(lesson), _map(lesson), *_cells(lesson, drafts)]
+    cells = [_opening(lesson), _map(lesson), *_cells(lesson, drafts), *_closing(lesson)]
     _name_cells(cells)
     notebook = new_notebook(cells=cells, metadata=METADATA)
     notebook.nbformat_minor = 5
@@ -83,6 +84,14 @@ def _opening(lesson: Lesson) -> NotebookNode:
 
 def _map(lesson: Lesson) -> NotebookNode:
     return new_code_cell(f"from byhand import show_map\n\nshow_map({lesson.number})")
+
+
+def _closing(lesson: Lesson) -> Iterator[NotebookNode]:
+    """The line that leads to the worked pages, if the lesson has any."""
+    pages = lesson.worked_pages
+    if pages:
+        links = " · ".join(f"[{PAGE_NAMES[page]}](../pages/{page})" for page in pages)
+        yield new_markdown_cell(f"**Worked page{'s' if len(pages) > 1 else ''}:** {links}")
 
 
 def _cells(lesson: Lesson, drafts: list[NotebookNode]) -> Iterator[NotebookNode]:

@@ -14,9 +14,13 @@ from .exercise import (
     as_points,
     total_points,
 )
+from .pages import PAGE_NAMES, SUMMARY, WORKED_PAGES, WorkedPage
 from .shelf import find_exercise, folder_of, load_lessons
 
 __all__ = [
+    "PAGE_NAMES",
+    "SUMMARY",
+    "WORKED_PAGES",
     "BrokenExercise",
     "BrokenLesson",
     "ByHand",
@@ -27,6 +31,7 @@ __all__ = [
     "Prediction",
     "Slip",
     "Task",
+    "WorkedPage",
     "as_points",
     "code_of",
     "find_exercise",

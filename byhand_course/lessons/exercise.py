@@ -166,6 +166,8 @@ class Lesson:
         worked: values that the prose shows, computed here and never typed there.
         data: arrays that its notebook loads, by the name of the file that the build writes for
             them beside the probes, and in it by their own names.
+        worked_pages: file names of the worked pages that its notebook ends with links to, as in
+            "03-attention.html".
     """
 
     number: int
@@ -177,6 +179,7 @@ class Lesson:
     exercises: tuple[Task, ...]
     worked: Mapping[str, object] = field(default_factory=dict)
     data: Mapping[str, Mapping[str, np.ndarray]] = field(default_factory=dict)
+    worked_pages: tuple[str, ...] = ()
 
 
 def two_decimals(numbers: ArrayLike) -> list[float]:

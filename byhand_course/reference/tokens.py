@@ -21,20 +21,21 @@ VOCABULARY = (
 )
 
 
-def ids_of(text):
+def ids_of(text, vocabulary=VOCABULARY):
     """Look up the id of every word of a text, between <BOS> and <EOS>.
 
     Args:
-        text: words of VOCABULARY, separated by spaces.
+        text: words of the vocabulary, separated by spaces.
+        vocabulary: tokens in the order of their ids.
 
     Returns:
         (T,) integers, T two more than there are words.
     """
     words = ["<BOS>", *text.split(), "<EOS>"]
     for word in words:
-        if word not in VOCABULARY:
-            raise ValueError(f"{word!r} is not in the vocabulary: {' '.join(VOCABULARY)}.")
-    return np.array([VOCABULARY.index(word) for word in words])
+        if word not in vocabulary:
+            raise ValueError(f"{word!r} is not in the vocabulary: {' '.join(vocabulary)}.")
+    return np.array([vocabulary.index(word) for word in words])
 
 
 def one_hot(ids, vocab_size):

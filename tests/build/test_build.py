@@ -253,6 +253,23 @@ def test_a_rubric_that_cannot_be_used_stops_the_build(changes, says):
     assert says in broken(with_rubric(**changes))
 
 
+def test_an_unknown_worked_page_stops_the_build():
+    says = broken(dataclasses.replace(LESSON, worked_pages=("03-atention.html",)))
+    assert "there is no worked page '03-atention.html'; there are 01-tokens-and" in says
+
+
+def test_a_notebook_ends_with_the_link_to_its_worked_pages():
+    """One line, one link for each page; a lesson without pages has no such line."""
+    pages = ("05-feed-forward.html", "index.html")
+    last = notebook.source_notebook(dataclasses.replace(LESSON, worked_pages=pages)).cells[-1]
+    assert last.source == (
+        "**Worked pages:** [5 · Feed-forward network](../pages/05-feed-forward.html) · "
+        "[the whole training step](../pages/index.html)"
+    )
+    without = notebook.source_notebook(dataclasses.replace(LESSON, worked_pages=())).cells[-1]
+    assert "Worked page" not in without.source
+
+
 def renamed(name):
     def function(scores, axis=-1):
         """Docstring."""

@@ -134,6 +134,28 @@ def test_a_new_edition_lies_beside_what_was_written_in(work):
     assert byhand("learn", "--prepare-only").stdout == ""
 
 
+def test_worked_pages_come_along_unannounced(folder):
+    """They are copied and renewed, but only notebooks are counted; a changed page is kept."""
+    page = Path("release/pages/03-attention.html")
+    shutil.rmtree(page.parent, ignore_errors=True)
+    page.parent.mkdir()
+    page.write_text("first edition")
+    notebooks = len(list(Path("release").rglob("*.ipynb")))
+    assert says(byhand("learn", "--prepare-only")) == f"{notebooks} notebooks copied to work."
+    mine = folder / "work/pages/03-attention.html"
+    assert mine.read_text() == "first edition"
+    assert "pages/index.html" not in (folder / "work/START.md").read_text()
+    page.with_name("index.html").write_text("the summary")
+    page.write_text("second edition")
+    assert byhand("learn", "--prepare-only").stdout == ""
+    assert mine.read_text() == "second edition"
+    assert "(pages/index.html)" in (folder / "work/START.md").read_text()
+    mine.write_text("my notes")
+    page.write_text("third edition")
+    assert "yours is kept" in says(byhand("learn", "--prepare-only"))
+    assert mine.read_text() == "my notes"
+
+
 def test_a_lost_memory_loses_no_work(work):
     """Without .byhand.json a written notebook counts as written."""
     mine = edit(work / LESSON)

@@ -9,6 +9,7 @@ import pytest
 
 from byhand import show_matrix, show_plot
 from byhand.look import luminance
+from byhand.map import draw_map
 
 matplotlib.use("Agg")
 
@@ -135,3 +136,11 @@ def test_a_plot_without_words_is_refused(alt):
     """Nobody should be shown a picture that some cannot see."""
     with pytest.raises(ValueError, match="needs alt"):
         show_plot(None, alt=alt)
+
+
+def test_a_map_may_mark_several_pieces():
+    """Both are marked for eyes, for ears and in plain text; nothing else is."""
+    page = draw_map(("mask", "softmax"), "page 3")
+    assert page.html.count('aria-current="step"') == 2
+    assert "page 3 is about: mask, softmax" in page.html
+    assert "[MASK] → [SOFTMAX]" in repr(page) and repr(page).count("[") == 2

@@ -600,6 +600,7 @@ LESSON = Lesson(
     "normalised vectors means more similar directions.",
     needs="functions in Python and a first look at NumPy arrays",
     place="scores",
+    worked_pages=("03-attention.html",),
     exercises=(
         DOT_BY_HAND,
         DOT,

@@ -504,6 +504,7 @@ LESSON = Lesson(
     "of it means.",
     needs="dot products (lesson 1)",
     place="qkv",
+    worked_pages=("02-queries-keys-values.html",),
     exercises=(
         PROJECTED_SHAPE,
         ROW_BY_HAND,

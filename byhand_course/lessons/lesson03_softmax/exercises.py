@@ -777,6 +777,7 @@ LESSON = Lesson(
     "the scores sharpens or flattens them.",
     needs="dot products as scores (lesson 1)",
     place="softmax",
+    worked_pages=("03-attention.html",),
     exercises=(
         SOFTMAX_BY_HAND,
         SHIFT_INVARIANCE,

@@ -773,6 +773,7 @@ LESSON = Lesson(
     "vectors by a look-up, and predict the shape of the result.",
     needs="lists and loops in Python, matrix products (lesson 2)",
     place="tokens",
+    worked_pages=("01-tokens-and-embeddings.html",),
     exercises=(MERGES_BY_HAND, MERGE_PAIR, ENCODE, EMBEDDED_SHAPE, EMBED, ONE_HOT),
     worked={
         "shown_word": SHOWN_WORD,

@@ -653,6 +653,7 @@ LESSON = Lesson(
     "are permuted, and give a model positions, sinusoidal or learned.",
     needs="softmax (lesson 3) and the embedding table (lesson 4)",
     place="positions",
+    worked_pages=("01-tokens-and-embeddings.html",),
     exercises=(
         INDISTINGUISHABLE_PAIR,
         PERMUTATION_GAP,

@@ -606,6 +606,7 @@ LESSON = Lesson(
     "learned matrix makes which.",
     needs="projections (lesson 2) and softmax (lesson 3)",
     place="qkv",
+    worked_pages=("02-queries-keys-values.html",),
     exercises=(
         MATCH_ROLES,
         LOOK_UP_BY_HAND,

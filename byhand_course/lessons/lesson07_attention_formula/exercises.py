@@ -774,6 +774,7 @@ LESSON = Lesson(
     "of it.",
     needs="softmax (lesson 3); queries, keys and values (lesson 6)",
     place="attention",
+    worked_pages=("03-attention.html",),
     exercises=(
         ATTENTION_SCORES,
         WITH_AND_WITHOUT_ROOT,

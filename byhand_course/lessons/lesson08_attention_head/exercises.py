@@ -525,6 +525,7 @@ LESSON = Lesson(
     "weights sum to 1, and read from them which token looks at which.",
     needs="queries, keys and values (lesson 6) and the formula's four steps (lesson 7)",
     place="attention",
+    worked_pages=("03-attention.html",),
     exercises=(
         HEAD_WEIGHTS_SHAPE,
         HEAD_BY_HAND,

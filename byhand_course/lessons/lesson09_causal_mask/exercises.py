@@ -747,6 +747,7 @@ LESSON = Lesson(
     "hide it with a mask, and prove with a test of your own that nothing leaks.",
     needs="one attention head (lesson 8) and softmax with scores of minus infinity (lesson 3)",
     place="mask",
+    worked_pages=("03-attention.html",),
     exercises=(
         CAUSAL_MASK,
         MASKED_ROW_BY_HAND,

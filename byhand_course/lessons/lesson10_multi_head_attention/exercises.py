@@ -771,6 +771,7 @@ LESSON = Lesson(
     "say why several small heads beat one large one.",
     needs="one head and its mask (lessons 6 to 9)",
     place="heads",
+    worked_pages=("04-multi-head.html",),
     exercises=(
         SPLIT_HEADS,
         MERGE_HEADS,

@@ -926,6 +926,7 @@ LESSON = Lesson(
     "are each good for.",
     needs="multi-head attention (lesson 10)",
     place="block",
+    worked_pages=("05-feed-forward.html", "06-layer-norm-and-residuals.html"),
     exercises=(
         LAYER_NORM,
         GELU,

@@ -992,6 +992,7 @@ LESSON = Lesson(
     "the model write at any temperature.",
     needs="softmax, positions and a block (lessons 3, 5 and 11)",
     place="logits",
+    worked_pages=("07-loss.html",),
     exercises=(FORWARD, UNTRAINED_LOSS, CROSS_ENTROPY, ODDS_AT_HALF, SAMPLE, GENERATE),
     worked={
         "V": V,

@@ -817,6 +817,7 @@ LESSON = Lesson(
     "measuring it.",
     needs="softmax (lesson 3) and cross-entropy (lesson 12)",
     place="loss-gradient",
+    worked_pages=("08-loss-gradient.html", "09-output-layer-gradients.html"),
     exercises=(
         LOSS_GRADIENT_BY_HAND,
         CROSS_ENTROPY_BACKWARD,

@@ -868,6 +868,7 @@ LESSON = Lesson(
     "the norm, whose derivative has three terms.",
     needs="the transformer block (lesson 11) and linear_backward (lesson 13)",
     place="block-gradient",
+    worked_pages=("10-feed-forward-and-layer-norm-gradients.html",),
     exercises=(
         GELU_BACKWARD,
         FEED_FORWARD_BACKWARD,

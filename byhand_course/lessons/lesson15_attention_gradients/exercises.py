@@ -818,6 +818,7 @@ LESSON = Lesson(
     "and output projection.",
     needs="the linear layer's gradients (lesson 13), multi-head attention (lesson 10)",
     place="attention-gradient",
+    worked_pages=("11-attention-gradients.html",),
     exercises=(
         SCORE_GRADIENTS_BY_HAND,
         SOFTMAX_BACKWARD,

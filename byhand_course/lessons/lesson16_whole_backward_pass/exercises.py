@@ -718,6 +718,7 @@ LESSON = Lesson(
     objective="find the gradient of every parameter of a small GPT, and prove it by measurement.",
     needs="the backward functions of lessons 13 to 15",
     place="embedding-gradient",
+    worked_pages=("12-embedding-gradients.html",),
     exercises=(
         REPEATED_TOKEN_BY_HAND,
         EMBEDDING_BACKWARD,

@@ -546,6 +546,7 @@ LESSON = Lesson(
     "first step has the size of the learning rate and why its decay stays out of the gradient.",
     needs="gradients of every parameter (lesson 16)",
     place="adamw",
+    worked_pages=("13-adamw.html",),
     exercises=(TWO_ADAMW_STEPS, FIRST_STEP_SIZE, ADAMW_UPDATE, DECAY_WITH_L2, OPTIMISER_MEMORY),
     worked={
         "sizes": _size_table(),
