@@ -12,7 +12,7 @@ import random
 
 import numpy as np
 
-from byhand_course.reference.attention import attention, attention_backward, causal_mask, qkv
+from byhand_course.reference.attention import attention, causal_mask, qkv
 from byhand_course.reference.block import residual_backward
 from byhand_course.reference.embedding import embed_with_positions, embedding_backward
 from byhand_course.reference.feed_forward import (
@@ -22,7 +22,11 @@ from byhand_course.reference.feed_forward import (
 )
 from byhand_course.reference.layer_norm import layer_norm, layer_norm_backward
 from byhand_course.reference.loss import cross_entropy, cross_entropy_backward
-from byhand_course.reference.multi_head import merge_heads, split_heads
+from byhand_course.reference.multi_head import (
+    merge_heads,
+    multi_head_attention_backward,
+    split_heads,
+)
 from byhand_course.reference.optimizer import adamw_update
 
 PUBLISHED_BLOCKS = (
@@ -197,21 +201,20 @@ def published_backward(params, transpose_w_o=True):
     """
     trace = published_forward(params)
     dattended, gradients = published_backward_to_attention(params, trace)
-    dconcat, dW_o = output_projection_backward(dattended, trace["concat"], params["W_o"])
-    if not transpose_w_o:
-        dconcat = dattended @ params["W_o"].T  # as on the way forward: the published slip
-    dQ, dK, dV = attention_backward(
-        split_heads(dconcat, 2), trace["Q"], trace["K"], trace["V"], trace["weights"]
+    W_o = params["W_o"].T if transpose_w_o else params["W_o"]  # (in, out) is the transpose
+    dX, dW_q, dW_k, dW_v, dW_o = multi_head_attention_backward(
+        dattended,
+        trace["X"],
+        merge_heads(params["W_q"]),  # (2, 16, 8) to (16, 16), heads side by side
+        merge_heads(params["W_k"]),
+        merge_heads(params["W_v"]),
+        W_o,
+        num_heads=2,
     )
-    X = trace["X"]
-    dX_from_Q, dW_q, _ = linear_backward(merge_heads(dQ), X, merge_heads(params["W_q"]))
-    dX_from_K, dW_k, _ = linear_backward(merge_heads(dK), X, merge_heads(params["W_k"]))
-    dX_from_V, dW_v, _ = linear_backward(merge_heads(dV), X, merge_heads(params["W_v"]))
-    dX = dX_from_Q + dX_from_K + dX_from_V
     dE_token, dE_pos = embedding_backward(dX, PUBLISHED_TOKENS, vocab_size=6, max_len=5)
     return gradients | {
-        "W_o": dW_o,
-        "W_q": split_heads(dW_q, 2),  # (16, 16), heads side by side, to (2, 16, 8)
+        "W_o": dW_o.T,
+        "W_q": split_heads(dW_q, 2),
         "W_k": split_heads(dW_k, 2),
         "W_v": split_heads(dW_v, 2),
         "E_token": dE_token,
