@@ -1,7 +1,8 @@
 """What runs on the learner's side of the wall: a warm parent, and one fork of it for each notebook.
 
-Started by its path, as `python -I -B inside.py DESCRIPTOR FOLDER`: the descriptor of the control
-socket, and the folder that holds the package `byhand`. It imports nothing of ours but `byhand`.
+Started by its path, as `python -I -B inside.py DESCRIPTOR FOLDER SANDBOX`: the descriptor of the
+control socket, the folder that holds the package `byhand`, and the tier that it runs in (see
+sandbox.py). It imports nothing of ours but `byhand` and walls.py beside it.
 
     the warm parent   imports all that notebooks need, then forks and ends notebooks as it is told
     a notebook        runs cells; its state is what the learner's code made of it
@@ -14,37 +15,41 @@ has. So nothing here is worth reading, and nothing that is sent from here is bel
 import base64
 import builtins
 import contextlib
-import ctypes
 import gc
 import io
 import json
 import os
 import re
-import resource
 import shutil
 import signal
-import site
 import socket
 import struct
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
 
+FOLDER, SANDBOX = sys.argv[2:]
+FOUND_ALREADY = list(sys.path)
+sys.path += [os.path.dirname(os.path.abspath(__file__)), FOLDER]
+
 import matplotlib.pyplot as plt
 import numpy as np
+import walls
 from IPython.core import page
 from IPython.core.displayhook import DisplayHook
 from IPython.core.displaypub import DisplayPublisher
 from IPython.core.history import HistoryManager
 from IPython.core.interactiveshell import InteractiveShell
 
-sys.path.insert(0, sys.argv[2])  # -I leaves out every folder but the environment's own
 from byhand.ask import Answer, ask
 from byhand.mine import serve_from
 from byhand.tree import Code, flatten, unflatten
 
-if sys.argv[2] not in site.getsitepackages():  # what else lies there is not for notebooks
-    sys.path[:] = [folder for folder in sys.path if folder != sys.argv[2]]
+BUBBLEWRAP = SANDBOX == "bubblewrap"
+if not BUBBLEWRAP:
+    sys.path[:] = FOUND_ALREADY  # what else lies in our folders is not for notebooks
+else:
+    sys.path.remove(os.path.dirname(os.path.abspath(__file__)))
 
 PICTURE = "image/png"
 PLAIN = "text/plain"
@@ -52,8 +57,6 @@ ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 MAX_OUTPUTS = 200  # in one cell
 CUT = "\n[The rest of this cell's output is left out: there is too much of it.]\n"
 MAX_DESCRIPTORS = 4096  # closed in a new notebook; the warm parent never has this many
-PR_SET_PDEATHSIG = 1
-PR_SET_CHILD_SUBREAPER = 36
 
 
 # The warm parent
@@ -62,7 +65,7 @@ PR_SET_CHILD_SUBREAPER = 36
 def main() -> None:
     """Be the warm parent until the grader hangs up."""
     control = socket.socket(fileno=int(sys.argv[1]))
-    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)  # orphans come here to be reaped
+    walls.adopt_orphans()
     shell = warm_shell()
     gc.collect()
     gc.freeze()  # so that no fork copies pages only to count references in them
@@ -88,13 +91,15 @@ def fork_notebook(
     shell: "Shell", requests: socket.socket, limits: dict, folders: dict[int, str]
 ) -> int:
     """Fork a notebook with an empty folder of its own, and return its process id."""
-    folder = tempfile.mkdtemp(prefix="notebook-")
-    pid = os.fork()
+    folder = "/work" if BUBBLEWRAP else tempfile.mkdtemp(prefix="notebook-")
+    pid = walls.fork_apart() if BUBBLEWRAP else os.fork()
     if pid == 0:
         try:
             settle(requests, folder, limits)
             requests.send(b"\0")  # ready, and no line of the learner's has run
             serve_notebook(shell, requests, limits)
+        except walls.WallError as error:
+            os.write(2, f"{error}\n".encode())  # read by the grader if no notebook can be started
         finally:
             os._exit(0)
     folders[pid] = folder
@@ -102,13 +107,16 @@ def fork_notebook(
 
 
 def end_notebook(pid: int, folders: dict[int, str]) -> None:
-    """Kill a notebook with its whole process group, wait until all are gone, remove its folder."""
+    """Kill a notebook with all it started, wait until they are gone, and remove its folder."""
     folder = folders.pop(pid, None)
     if folder is None:
         return  # no notebook of ours, or ended before
     with contextlib.suppress(ProcessLookupError):
-        os.kill(pid, signal.SIGKILL)  # it may be so young that it leads no group yet
-    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)  # in a pid namespace of its own this ends them all
+    if BUBBLEWRAP:
+        os.waitpid(pid, 0)
+        return
+    with contextlib.suppress(ProcessLookupError):  # it may be so young that it leads no group yet
         os.killpg(pid, signal.SIGKILL)
     for waited_for in (pid, -pid):
         with contextlib.suppress(ChildProcessError):
@@ -119,41 +127,31 @@ def end_notebook(pid: int, folders: dict[int, str]) -> None:
 
 
 def settle(requests: socket.socket, folder: str, limits: dict) -> None:
-    """Turn a fresh fork into a notebook's own process. Its limits, and walls to come, are set here.
+    """Turn a fresh fork into a notebook's own process, inside all its walls.
 
     Args:
         requests: the only descriptor it keeps.
-        folder: its working directory, home, and place for temporary files.
-        limits: see `apply_limits`.
+        folder: its working directory.
+        limits: see `walls.limit`.
     """
     os.setsid()
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if BUBBLEWRAP:
+        walls.settle_apart()
+    else:
+        walls.die_with_parent()
+        os.environ.update(HOME=folder, TMPDIR=folder)
+        tempfile.tempdir = folder
     nowhere = os.open(os.devnull, os.O_RDWR)
     for standard in (0, 1, 2):
         os.dup2(nowhere, standard)
     os.closerange(3, requests.fileno())
     os.closerange(requests.fileno() + 1, MAX_DESCRIPTORS)
     os.chdir(folder)
-    os.environ.update(HOME=folder, TMPDIR=folder)
-    tempfile.tempdir = folder
     np.random.seed()  # forks share what the parent has drawn from; `random` renews itself
-    apply_limits(limits)
-
-
-def apply_limits(limits: dict) -> None:
-    """Set this process's resource limits, none above what it may have; None is left as it is."""
-    amounts = {
-        resource.RLIMIT_AS: limits["memory_bytes"],
-        resource.RLIMIT_CPU: limits["cpu_s"],
-        resource.RLIMIT_FSIZE: limits["file_bytes"],
-        resource.RLIMIT_NOFILE: limits["open_files"],
-        resource.RLIMIT_NPROC: limits["processes"],
-        resource.RLIMIT_CORE: 0,
-    }
-    for kind, amount in amounts.items():
-        _, most = resource.getrlimit(kind)
-        if amount is not None and (most == resource.RLIM_INFINITY or amount < most):
-            resource.setrlimit(kind, (amount, amount))
+    walls.limit(limits)
+    if BUBBLEWRAP:
+        walls.drop_rights()
+        walls.filter_calls(alone=True)
 
 
 # The shell, and what it catches

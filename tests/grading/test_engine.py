@@ -1,6 +1,7 @@
 """The engine runs what learners hand in, and whatever it does, only its own part suffers.
 
-Real processes throughout; the timeouts are short, so that a loop for ever costs the test little.
+Real processes throughout, in the sandbox unless a test is about processes that see each other. The
+timeouts are short, so that a loop for ever costs the test little.
 """
 
 import contextlib
@@ -15,6 +16,7 @@ import numpy as np
 import pytest
 
 from byhand_course.grading.engine import Engine, Limits, Notebook
+from byhand_course.grading.sandbox import Sandbox
 
 QUICK = Limits(cell_timeout_s=1.0, question_timeout_s=0.7, notebook_timeout_s=20.0)
 
@@ -45,6 +47,13 @@ def shout(noise):
 def engine() -> Iterator[Engine]:
     """One engine for all tests that leave its warm parent alone."""
     with Engine(QUICK) as engine:
+        yield engine
+
+
+@pytest.fixture(scope="module")
+def bare() -> Iterator[Engine]:
+    """An engine without a sandbox, whose notebooks can see their warm parent."""
+    with Engine(QUICK, Sandbox.NONE) as engine:
         yield engine
 
 
@@ -168,7 +177,7 @@ def test_exiting_or_reading_input_fails_like_any_cell(engine: Engine) -> None:
     ("cell", "failure"),
     [
         ("while True: pass", "timeout"),
-        ("import os, signal; os.kill(os.getpid(), signal.SIGSTOP)", "timeout"),
+        ("import signal; signal.pause()", "timeout"),
         ("import os; os._exit(0)", "died"),
         ("import ctypes; ctypes.string_at(0)", "died"),
         ("import os; os.closerange(3, 256)", "died"),
@@ -183,6 +192,13 @@ def test_a_cell_that_hangs_or_dies_costs_only_itself(
         assert states(notebook) == [True, True, failure, True, True]
         assert printed(notebook, 4) == "3\n"
         assert notebook.read("n").value == 3
+
+
+def test_a_cell_that_stops_its_process_costs_only_itself(bare: Engine) -> None:
+    """A stopped process is killed like any other. In the sandbox nothing inside can stop it."""
+    stop = "import os, signal; os.kill(os.getpid(), signal.SIGSTOP)"
+    with bare.open(["n = 1", stop, "n"]) as notebook:
+        assert states(notebook) == [True, "timeout", True]
 
 
 def test_several_such_cells_cost_only_themselves(engine: Engine) -> None:
@@ -492,27 +508,27 @@ def test_a_reply_brings_no_code_to_the_grader(engine: Engine, tree: list, wrap: 
     assert reached == []
 
 
-def test_a_notebook_that_kills_the_warm_parent_costs_only_itself(engine: Engine) -> None:
+def test_a_notebook_that_kills_the_warm_parent_costs_only_itself(bare: Engine) -> None:
     """Without a sandbox it can; the engine starts another, and the next notebook is graded."""
     kill = "import os\nos.kill(os.getppid(), 9)\nimport time; time.sleep(5)"
-    with engine.open(["n = 1", kill, "n"]) as notebook:
+    with bare.open(["n = 1", kill, "n"]) as notebook:
         assert states(notebook) == [True, "died", True]
-    assert is_still_graded(engine)
+    assert is_still_graded(bare)
 
 
-def test_a_warm_parent_that_died_unnoticed_is_replaced(engine: Engine) -> None:
+def test_a_warm_parent_that_died_unnoticed_is_replaced(bare: Engine) -> None:
     """The next notebook does not suffer for it."""
-    with engine.open(["import os\nparent = os.getppid()"]) as notebook:
+    with bare.open(["import os\nparent = os.getppid()"]) as notebook:
         parent = notebook.read("parent").value
-    assert isinstance(parent, int)
+    assert isinstance(parent, int) and parent > 1
     os.kill(parent, 9)
-    assert is_still_graded(engine)
+    assert is_still_graded(bare)
 
 
 # What is inside, and what is left
 
 
-def test_what_a_notebook_finds_around_it(engine: Engine) -> None:
+def test_what_a_notebook_finds_around_it_without_a_sandbox(bare: Engine) -> None:
     """A fixed environment, an empty folder, null streams, its own sockets, and no course code."""
     cells = [
         "import os, sys, random, numpy as np",
@@ -523,7 +539,7 @@ def test_what_a_notebook_finds_around_it(engine: Engine) -> None:
         "drawn = random.random(), np.random.rand()",
         FIND_CHANNELS + "sockets = len(channels())",
     ]
-    with engine.open(cells) as notebook, engine.open(cells) as another:
+    with bare.open(cells) as notebook, bare.open(cells) as another:
         assert states(notebook) == [True] * len(cells)
         folder = notebook.read("folder").value
         assert isinstance(folder, str) and folder != another.read("folder").value
@@ -548,7 +564,7 @@ def test_what_a_notebook_finds_around_it(engine: Engine) -> None:
         assert all(mine != theirs for mine, theirs in drawn)
 
 
-def test_nothing_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_left_without_a_sandbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """After close: no process, not even a zombie, no descriptor, no file."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     descriptors = sorted(os.listdir("/proc/self/fd"))
@@ -562,7 +578,7 @@ def test_nothing_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         "while True: pass",
     ]
     unclosed = warnings.catch_warnings(record=True)
-    with unclosed as noted, Engine(QUICK) as engine:
+    with unclosed as noted, Engine(QUICK, Sandbox.NONE) as engine:
         warnings.simplefilter("always", ResourceWarning)
         with engine.open(cells) as notebook:
             for _ in range(2):
@@ -582,13 +598,15 @@ def test_nothing_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         assert os.waitpid(-1, os.WNOHANG) == (0, 0)
 
 
-def test_notebooks_end_when_the_grader_is_killed(tmp_path: Path) -> None:
+def test_notebooks_end_when_the_grader_is_killed_without_a_sandbox(tmp_path: Path) -> None:
     """A grader that dies without a word takes its processes with it."""
     read_end, write_end = os.pipe()
     grader = os.fork()
     if grader == 0:  # a grader of its own, that opens a notebook and is killed
         tempfile.tempdir = str(tmp_path)
-        notebook = Engine(QUICK).open(["import os\npids = [os.getpid(), os.getppid()]"])
+        notebook = Engine(QUICK, Sandbox.NONE).open(
+            ["import os\npids = [os.getpid(), os.getppid()]"]
+        )
         os.write(write_end, repr(notebook.read("pids").value).encode())
         time.sleep(60)
         os._exit(0)

@@ -1,0 +1,233 @@
+"""The processes that run learners' code, as the grader sees them: what starts, hears and ends them.
+
+A warm parent forks a process for each notebook, in the sandbox that was chosen. Both are spoken to
+through socket pairs; whatever they answer, or fail to, costs them and not the grader.
+"""
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+import numpy as np
+
+import byhand
+
+from .bubblewrap import inside_bubblewrap
+from .errors import EngineError
+from .frames import Gone, Hostile, read_json, receive, send
+from .sandbox import Sandbox, Start
+
+INSIDE = Path(__file__).with_name("inside.py")
+
+Server = Callable[[dict, list[np.ndarray]], bytes]
+
+
+class WarmParent:
+    """The process of inside.py that forks notebooks.
+
+    Args:
+        sandbox: what stands around it and around each notebook.
+
+    Raises:
+        EngineError: if it does not start; the sentence says why.
+    """
+
+    START_TIMEOUT_S = 60.0  # it imports for a second or two, longer on a busy machine
+    REPLY_TIMEOUT_S = 10.0  # it forks and kills in milliseconds
+
+    def __init__(self, sandbox: Sandbox) -> None:
+        self._folder = Path(tempfile.mkdtemp(prefix="byhand-grading-"))
+        self._words = tempfile.TemporaryFile()  # noqa: SIM115
+        self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._popen: subprocess.Popen | None = None
+        try:
+            with theirs, how_to_start(sandbox, theirs.fileno(), self._folder) as start:
+                self._popen = subprocess.Popen(
+                    start.command,
+                    pass_fds=start.descriptors,
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=self._words,
+                    cwd=self._folder,
+                    env=start.environment,
+                    user=start.user,
+                    group=start.user,
+                    extra_groups=None if start.user is None else [],
+                    start_new_session=True,  # Ctrl-C is for the grader to handle
+                )
+            self._reply(self.START_TIMEOUT_S)
+        except Gone as error:
+            said = self.said()
+            self.close()
+            raise EngineError(f"The sandbox ({sandbox}) did not start. It said: {said}") from error
+        except BaseException:
+            self.close()
+            raise
+
+    def said(self) -> str:
+        """The end of what it wrote to stderr."""
+        self._words.seek(0, os.SEEK_END)
+        self._words.seek(max(0, self._words.tell() - 2000))
+        return self._words.read().decode(errors="replace").strip() or "nothing"
+
+    def fork(self, limits: dict[str, int | None]) -> "NotebookProcess":
+        """Fork a notebook's process.
+
+        Raises:
+            Gone: if this parent is dead or hung, or the process did not come to be ready.
+        """
+        ours, theirs = socket.socketpair()
+        try:
+            with theirs:
+                pid = self._request({"op": "fork", "limits": limits}, theirs)
+            ours.settimeout(self.REPLY_TIMEOUT_S)
+            if not ours.recv(1):
+                raise Gone("a notebook's process died before it was ready")
+        except OSError as error:
+            ours.close()
+            raise Gone("a notebook's process did not become ready") from error
+        except Gone:
+            ours.close()
+            raise
+        return NotebookProcess(self, pid, ours)
+
+    def end(self, pid: int) -> None:
+        """Kill a notebook's process with all it started, and wait for their end.
+
+        Raises:
+            Gone: if this parent is dead or hung.
+        """
+        self._request({"op": "end", "pid": pid})
+
+    def close(self) -> None:
+        """End the parent and all its forks, and remove what they left."""
+        self._control.close()
+        if self._popen is not None:
+            try:
+                self._popen.wait(timeout=self.REPLY_TIMEOUT_S)
+            except subprocess.TimeoutExpired:
+                pass
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._popen.pid, signal.SIGKILL)  # bubblewrap is two, and hung if here
+            self._popen.wait()
+        self._words.close()
+        with contextlib.suppress(RecursionError):  # folders a thousand deep
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _request(self, message: dict, descriptor: socket.socket | None = None) -> int:
+        descriptors = [] if descriptor is None else [descriptor.fileno()]
+        try:
+            self._control.settimeout(self.REPLY_TIMEOUT_S)
+            socket.send_fds(self._control, [json.dumps(message).encode()], descriptors)
+        except OSError as error:
+            raise Gone("the warm parent cannot be reached") from error
+        return self._reply(self.REPLY_TIMEOUT_S)
+
+    def _reply(self, timeout_s: float) -> int:
+        self._control.settimeout(timeout_s)
+        try:
+            reply = read_json(self._control.recv(4096))
+        except (OSError, Hostile) as error:
+            raise Gone("the warm parent gave no reply") from error
+        pid = reply.get("pid") if isinstance(reply, dict) else None
+        if type(pid) is not int or pid <= 0:
+            raise Gone("the warm parent gave no process id")
+        return pid
+
+
+class NotebookProcess:
+    """A notebook's process, and the socket through which it is handed a channel a request."""
+
+    def __init__(self, parent: WarmParent, pid: int, requests: socket.socket) -> None:
+        self._parent = parent
+        self._pid = pid
+        self._requests = requests
+
+    def converse(
+        self, frame: bytes, deadline: float, server: Server
+    ) -> tuple[dict, list[np.ndarray]]:
+        """Send a request and return the reply to it, answering calls back with server meanwhile.
+
+        Raises:
+            TimeoutError: if there is no reply by the deadline.
+            Gone: if the process that should reply has died.
+            Hostile: if it sent something else.
+        """
+        ours, theirs = socket.socketpair()
+        with ours:
+            with theirs:
+                self._hand_over(theirs, deadline)
+            send(ours, frame, deadline)
+            while True:
+                reply, arrays = receive(ours, deadline)
+                if not isinstance(reply, dict):
+                    raise Hostile("a reply is no object")
+                if reply.get("op") != "call":
+                    return reply, arrays
+                send(ours, server(reply, arrays), deadline)
+
+    def end(self) -> None:
+        """Kill it.
+
+        Raises:
+            Gone: if the warm parent that should kill it is dead or hung.
+        """
+        self._requests.close()
+        self._parent.end(self._pid)
+
+    def _hand_over(self, channel: socket.socket, deadline: float) -> None:
+        self._requests.settimeout(max(deadline - time.monotonic(), 0.001))
+        try:
+            socket.send_fds(self._requests, [b"\0"], [channel.fileno()])
+        except TimeoutError:
+            raise
+        except OSError as error:
+            raise Gone("a notebook's process has died") from error
+
+
+# How each tier starts
+
+
+def how_to_start(sandbox: Sandbox, descriptor: int, folder: Path) -> AbstractContextManager[Start]:
+    """How to start the warm parent in a sandbox; what it needs is there as long as the block runs.
+
+    Args:
+        sandbox: the tier.
+        descriptor: of its control socket.
+        folder: an empty one of its own.
+    """
+    if sandbox == Sandbox.BUBBLEWRAP:
+        return inside_bubblewrap(descriptor, folder)
+    return without_walls(descriptor, folder)
+
+
+@contextlib.contextmanager
+def without_walls(descriptor: int, folder: Path) -> Iterator[Start]:
+    """How to start it with the grader's own rights."""
+    packages = Path(byhand.__file__).parents[1]  # -I finds no package beside the working folder
+    command = [sys.executable, "-I", "-B", str(INSIDE), str(descriptor), str(packages)]
+    yield Start([*command, Sandbox.NONE], variables(folder), (descriptor,))
+
+
+def variables(folder: Path) -> dict[str, str]:
+    """The whole environment of a warm parent that sees the grader's own file system."""
+    return {
+        "HOME": str(folder),
+        "TMPDIR": str(folder),
+        "IPYTHONDIR": str(folder / "ipython"),
+        "MPLCONFIGDIR": str(folder / "matplotlib"),
+        "MPLBACKEND": "Agg",
+        "LANG": "C.UTF-8",
+        "OPENBLAS_NUM_THREADS": "1",
+        "OMP_NUM_THREADS": "1",
+    }
