@@ -1,18 +1,12 @@
 """The outer wall: bubblewrap around the warm parent of all notebooks. The trusted side of it.
 
 Inside there is one Python with its libraries, the packages that notebooks use, and empty folders of
-a fixed size; no network, no other process, no file and no variable of this machine. As root nothing
-is started: stage.py first shows what only root can read to an ordinary id, and becomes it.
+a fixed size; no network, no other process, no file and no variable of this machine.
 """
 
-import contextlib
-import json
-import os
 import shutil
 import sys
-import tempfile
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 from .environment import LIBRARIES, PACKAGES, PROGRAM_FOLDER, Environment, environment
@@ -20,48 +14,38 @@ from .errors import EngineError
 from .sandbox import Sandbox, Start
 from .walls import FRESH_FOLDERS, USER
 
-STAGE = Path(__file__).with_name("stage.py")
-ORDINARY_ID = 64_742  # what root becomes: no account of any system, so that it owns nothing
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 NOT_INSTALLED = (
     "Grading needs bubblewrap, and there is no `bwrap` on this machine. On Debian and Ubuntu: "
     "sudo apt install bubblewrap. `byhand-course doctor` says what else is missing."
 )
 NOT_LINUX = (
-    "Grading needs Linux: its sandbox is made of the Linux kernel's own walls. On macOS and Windows "
-    "grade inside the Linux container: docs/container/README.md."
+    "Grading needs Linux, whose kernel builds the sandbox. On macOS and Windows grade inside the "
+    "Linux container: docs/container/README.md."
 )
 
 
-@contextlib.contextmanager
-def inside_bubblewrap(descriptor: int, folder: Path) -> Iterator[Start]:
+def inside_bubblewrap(descriptor: int, folder: Path) -> Start:
     """How to start the warm parent inside.
 
     Args:
         descriptor: of its control socket.
-        folder: an empty one, for root to stage on.
+        folder: an empty one.
 
     Raises:
         EngineError: if there is no bubblewrap here.
     """
     bwrap = find_bubblewrap()
     found = environment()
-    options = [*_options(found), *_variables(), "--chdir", "/work"]
     program = str(PROGRAM_FOLDER / "inside.py")
     command = [found.python, "-I", "-S", "-B", program, str(descriptor), str(PACKAGES)]
-    command.append(Sandbox.BUBBLEWRAP)
-    if os.geteuid() == 0:
-        sources = list(found.shown.values())
-        told = dict(options=options, sources=sources, stage=str(folder), user=ORDINARY_ID)
-        told |= dict(command=[bwrap, command])
-        stage = [sys.executable, "-I", "-S", "-B", str(STAGE), json.dumps(told)]
-        yield Start(stage, {}, (descriptor,))
-        return
-    with tempfile.TemporaryFile() as arguments:  # not in the list of processes, for all to read
-        arguments.write(b"\0".join(os.fsencode(option) for option in options) + b"\0")
-        arguments.seek(0)
-        line = [bwrap, "--args", str(arguments.fileno()), "--", *command]
-        yield Start(line, {}, (descriptor, arguments.fileno()))
+    return Start(
+        command=[bwrap, *command, Sandbox.BUBBLEWRAP],
+        environment={},
+        folder=str(folder),
+        options=[*_options(found), *_variables(), "--chdir", "/work"],
+        sources=list(found.shown.values()),
+    )
 
 
 def find_bubblewrap() -> str:
@@ -72,7 +56,7 @@ def find_bubblewrap() -> str:
     """
     if sys.platform != "linux":
         raise EngineError(NOT_LINUX)
-    bwrap = shutil.which("bwrap", path=f"{os.environ.get('PATH', '')}:/usr/bin:/usr/local/bin")
+    bwrap = shutil.which("bwrap")
     if bwrap is None:
         raise EngineError(NOT_INSTALLED)
     return bwrap

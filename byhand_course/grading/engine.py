@@ -129,6 +129,14 @@ class Engine:
     ) -> None:
         self.close()
 
+    def start(self) -> None:
+        """Start the warm parent now, and not with the first notebook.
+
+        Raises:
+            EngineError: if the sandbox cannot be made here; the sentence says what to do.
+        """
+        self._warm_parent()
+
     def open(
         self, cells: Sequence[str], earlier: Mapping[str, Callable] = NOTHING_SERVED
     ) -> "Notebook":
@@ -139,9 +147,9 @@ class Engine:
             earlier: what `byhand.mine` lends to the notebook; a call is answered here.
 
         Raises:
-            EngineError: if no process can be started.
+            EngineError: if no process can be started, or the sandbox cannot be made here.
         """
-        self._warm_parent()  # its second is not the notebook's
+        self.start()  # its second is not the notebook's
         notebook = Notebook(self, cells, earlier)
         self._notebooks.add(notebook)
         try:
@@ -159,12 +167,14 @@ class Engine:
 
     def fork(self) -> NotebookProcess:
         """A fresh process for a notebook; if the warm parent has died, from a new one."""
+        said = ""
         for _ in range(2):
             try:
                 return self._warm_parent().fork(self.limits.inside())
             except Gone:
+                said = self._warm_parent().said()
                 self._drop_parent()
-        raise EngineError("a notebook's process could not be started, nor in a new warm parent")
+        raise EngineError(f"A notebook's process could not be started. Its parent said: {said}")
 
     def end(self, process: NotebookProcess) -> None:
         """Kill a notebook's process with all it started."""

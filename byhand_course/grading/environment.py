@@ -49,6 +49,18 @@ class Environment:
     hidden: tuple[str, ...]
     python: str
 
+    @property
+    def readable(self) -> list[str]:
+        """What is shown, piece by piece, for a wall that cannot hide a part of a folder."""
+        found = []
+        for place, source in self.shown.items():
+            hidden = [PurePosixPath(path).name for path in self.hidden if path.startswith(place)]
+            if hidden:
+                found += [str(path) for path in Path(source).iterdir() if path.name not in hidden]
+            else:
+                found.append(source)
+        return found
+
 
 @cache
 def environment() -> Environment:
@@ -78,10 +90,9 @@ def environment() -> Environment:
 
 def _standard_library() -> list[Path]:
     """The folders of the Python below this virtual environment: one, or two on some systems."""
-    base = {
-        name: sys.base_prefix
-        for name in ("base", "platbase", "installed_base", "installed_platbase")
-    }
+    base = dict.fromkeys(
+        ("base", "platbase", "installed_base", "installed_platbase"), sys.base_prefix
+    )
     paths = [sysconfig.get_path(kind, vars=base) for kind in ("stdlib", "platstdlib")]
     return list(dict.fromkeys(map(Path, paths)))
 
@@ -138,8 +149,8 @@ def _distributions(wanted: tuple[str, ...]) -> dict[str, Distribution]:
 def library_paths(binaries: list[Path]) -> dict[str, str]:
     """The shared libraries of some programs and modules, and of those libraries, by place inside.
 
-    The loader itself is shown where programs expect it, and all else in one folder: LD_LIBRARY_PATH.
-    Names that are found nowhere are left out; a module that needs them does not work outside either.
+    The loader itself is shown where programs expect it, and all else in one folder, the
+    LD_LIBRARY_PATH. Names that are found nowhere are left out: what needs them works nowhere.
     """
     known, shown = _loader_cache(), {}
     bundled = {path.name for path in binaries}

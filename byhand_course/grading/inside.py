@@ -28,13 +28,10 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 
-FOLDER, SANDBOX = sys.argv[2:]
-FOUND_ALREADY = list(sys.path)
-sys.path += [os.path.dirname(os.path.abspath(__file__)), FOLDER]
-
+sys.path.extend([os.path.dirname(os.path.abspath(__file__)), sys.argv[2]])
 import matplotlib.pyplot as plt
 import numpy as np
-import walls
+import walls  # type: ignore[import-not-found]
 from IPython.core import page
 from IPython.core.displayhook import DisplayHook
 from IPython.core.displaypub import DisplayPublisher
@@ -45,11 +42,15 @@ from byhand.ask import Answer, ask
 from byhand.mine import serve_from
 from byhand.tree import Code, flatten, unflatten
 
-BUBBLEWRAP = SANDBOX == "bubblewrap"
-if not BUBBLEWRAP:
-    sys.path[:] = FOUND_ALREADY  # what else lies in our folders is not for notebooks
-else:
-    sys.path.remove(os.path.dirname(os.path.abspath(__file__)))
+del sys.path[-2:]  # what else lies there is not for notebooks
+FOLDER, SANDBOX = sys.argv[2:]
+BUBBLEWRAP, LANDLOCK = SANDBOX == "bubblewrap", SANDBOX == "landlock"
+if BUBBLEWRAP or LANDLOCK:
+    sys.path.append(FOLDER)  # it was made for them
+READABLE: list[str] = []  # in the sandbox `landlock`, beside the folder of packages
+if LANDLOCK:
+    with open(os.path.join(os.path.dirname(FOLDER), "readable.json")) as file:
+        READABLE = json.load(file)
 
 PICTURE = "image/png"
 PLAIN = "text/plain"
@@ -147,11 +148,14 @@ def settle(requests: socket.socket, folder: str, limits: dict) -> None:
     os.closerange(3, requests.fileno())
     os.closerange(requests.fileno() + 1, MAX_DESCRIPTORS)
     os.chdir(folder)
-    np.random.seed()  # forks share what the parent has drawn from; `random` renews itself
+    np.random.seed(np.frombuffer(os.urandom(32), np.uint32))  # `random` renews itself in a fork
     walls.limit(limits)
-    if BUBBLEWRAP:
+    if BUBBLEWRAP or LANDLOCK:
         walls.drop_rights()
-        walls.filter_calls(alone=True)
+    if LANDLOCK:
+        walls.keep_to(READABLE, folder)
+    if BUBBLEWRAP or LANDLOCK:
+        walls.filter_calls(alone=BUBBLEWRAP)
 
 
 # The shell, and what it catches
@@ -309,6 +313,7 @@ def warm_shell() -> Shell:
     plt.show = show_figures
     shell.events.register("post_execute", show_figures)
     serve_from(Served)  # what `mine` lends in grading
+    np.random.default_rng()  # without a seed it needs 5 ms of imports
     with listening(shell, Capture(1 << 16, 1 << 20)):
         shell.run_cell("1 / 0")  # a traceback needs 0.2 s of imports
         shell.run_cell("import matplotlib.pyplot as plt; plt.plot([1, 2]); plt.title('$x$')")
@@ -347,16 +352,26 @@ def serve_notebook(shell: Shell, requests: socket.socket, limits: dict) -> None:
 
     A channel for each request keeps answers apart, and closes when the process that answers dies.
     """
+    questions: set[int] = set()
     while True:
         _, descriptors, _, _ = socket.recv_fds(requests, 1, 1)
         if not descriptors:
             return
+        questions -= {pid for pid in questions if has_ended(pid)}
         with socket.socket(fileno=descriptors[0]) as channel:
             request, arrays = receive(channel)
             if request["op"] == "run":
                 send(channel, run_cell(shell, channel, request, limits))
             else:
-                answer_in_a_fork(shell, requests, channel, request, arrays)
+                questions.add(answer_in_a_fork(shell, requests, channel, request, arrays))
+
+
+def has_ended(pid: int) -> bool:
+    """Whether a child is no more; waiting for it at once would cost the next question 2 ms."""
+    try:
+        return os.waitpid(pid, os.WNOHANG) != (0, 0)
+    except ChildProcessError:  # the learner's code has waited for it
+        return True
 
 
 def run_cell(shell: Shell, channel: socket.socket, request: dict, limits: dict) -> dict:
@@ -373,8 +388,8 @@ def run_cell(shell: Shell, channel: socket.socket, request: dict, limits: dict) 
 
 def answer_in_a_fork(
     shell: Shell, requests: socket.socket, channel: socket.socket, request: dict, arrays: list
-) -> None:
-    """Answer from a fork, so that a question leaves no trace in the notebook."""
+) -> int:
+    """Answer from a fork, so that a question leaves no trace in the notebook; return its id."""
     pid = os.fork()
     if pid == 0:
         try:
@@ -382,7 +397,7 @@ def answer_in_a_fork(
             send(channel, *answer(shell, channel, request, arrays))
         finally:
             os._exit(0)
-    os.waitpid(pid, 0)  # after which the channel is closed: the grader knows at once of a death
+    return pid
 
 
 def answer(

@@ -7,6 +7,7 @@ through socket pairs; whatever they answer, or fail to, costs them and not the g
 import contextlib
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -14,8 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -23,11 +23,21 @@ import numpy as np
 import byhand
 
 from .bubblewrap import inside_bubblewrap
+from .cgroup import ControlGroup, make_group
+from .environment import PACKAGES, environment
 from .errors import EngineError
 from .frames import Gone, Hostile, read_json, receive, send
-from .sandbox import Sandbox, Start
+from .sandbox import ORDINARY_ID, Sandbox, Start
+from .walls import landlock_version
 
 INSIDE = Path(__file__).with_name("inside.py")
+WORKER_MEMORY_BYTES = 4 << 30  # of a warm parent with all its notebooks, where the host can count
+WORKER_PROCESSES = 256
+
+NO_LANDLOCK = (
+    "This kernel has no Landlock (Linux 5.13 or newer has, unless it is switched off at boot): the "
+    "weaker sandbox cannot be made here. `byhand-course doctor` says what can."
+)
 
 Server = Callable[[dict, list[np.ndarray]], bytes]
 
@@ -49,20 +59,23 @@ class WarmParent:
         self._folder = Path(tempfile.mkdtemp(prefix="byhand-grading-"))
         self._words = tempfile.TemporaryFile()  # noqa: SIM115
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._sandbox = sandbox
         self._popen: subprocess.Popen | None = None
+        self._group: ControlGroup | None = None
         try:
-            with theirs, how_to_start(sandbox, theirs.fileno(), self._folder) as start:
+            with theirs:
+                start = how_to_start(sandbox, theirs.fileno(), self._folder)
+                if sandbox != Sandbox.NONE:
+                    self._group = make_group(WORKER_MEMORY_BYTES, WORKER_PROCESSES)
+                    start.doors = self._group.doors if self._group else []
                 self._popen = subprocess.Popen(
-                    start.command,
-                    pass_fds=start.descriptors,
+                    start.command if sandbox == Sandbox.NONE else start.launched(),
+                    pass_fds=(theirs.fileno(),),
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL,
                     stderr=self._words,
                     cwd=self._folder,
                     env=start.environment,
-                    user=start.user,
-                    group=start.user,
-                    extra_groups=None if start.user is None else [],
                     start_new_session=True,  # Ctrl-C is for the grader to handle
                 )
             self._reply(self.START_TIMEOUT_S)
@@ -89,7 +102,9 @@ class WarmParent:
         ours, theirs = socket.socketpair()
         try:
             with theirs:
-                pid = self._request({"op": "fork", "limits": limits}, theirs)
+                most = process_limit(self._sandbox, limits["processes"])
+                asked = {"op": "fork", "limits": {**limits, "processes": most}}
+                pid = self._request(asked, theirs)
             ours.settimeout(self.REPLY_TIMEOUT_S)
             if not ours.recv(1):
                 raise Gone("a notebook's process died before it was ready")
@@ -113,13 +128,13 @@ class WarmParent:
         """End the parent and all its forks, and remove what they left."""
         self._control.close()
         if self._popen is not None:
-            try:
+            with contextlib.suppress(subprocess.TimeoutExpired):
                 self._popen.wait(timeout=self.REPLY_TIMEOUT_S)
-            except subprocess.TimeoutExpired:
-                pass
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._popen.pid, signal.SIGKILL)  # bubblewrap is two, and hung if here
             self._popen.wait()
+        if self._group is not None:
+            self._group.remove()
         self._words.close()
         with contextlib.suppress(RecursionError):  # folders a thousand deep
             shutil.rmtree(self._folder, ignore_errors=True)
@@ -195,31 +210,82 @@ class NotebookProcess:
             raise Gone("a notebook's process has died") from error
 
 
+def process_limit(sandbox: Sandbox, wanted: int | None) -> int | None:
+    """How many processes to allow a notebook, as the kernel counts them.
+
+    Since Linux 5.14 it counts a user namespace apart. Before, and without one, it counts all
+    processes of the user; those that the user may start meanwhile must not cost a learner anything.
+    """
+    if sandbox == Sandbox.NONE or wanted is None:
+        return None
+    if sandbox == Sandbox.BUBBLEWRAP and kernel_version() >= (5, 14):
+        return wanted
+    user = ORDINARY_ID if os.geteuid() == 0 else os.geteuid()
+    count = 0
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            count += process.stat().st_uid == user
+    return wanted + count + 512
+
+
+def kernel_version() -> tuple[int, ...]:
+    """Major and minor."""
+    return tuple(int(part) for part in re.findall(r"\d+", os.uname().release)[:2])
+
+
 # How each tier starts
 
 
-def how_to_start(sandbox: Sandbox, descriptor: int, folder: Path) -> AbstractContextManager[Start]:
-    """How to start the warm parent in a sandbox; what it needs is there as long as the block runs.
+def how_to_start(sandbox: Sandbox, descriptor: int, folder: Path) -> Start:
+    """How to start the warm parent in a sandbox.
 
     Args:
         sandbox: the tier.
         descriptor: of its control socket.
         folder: an empty one of its own.
+
+    Raises:
+        EngineError: if the sandbox cannot be made here.
     """
-    if sandbox == Sandbox.BUBBLEWRAP:
-        return inside_bubblewrap(descriptor, folder)
-    return without_walls(descriptor, folder)
+    starts = {
+        Sandbox.BUBBLEWRAP: inside_bubblewrap,
+        Sandbox.LANDLOCK: behind_landlock,
+        Sandbox.NONE: without_walls,
+    }
+    return starts[sandbox](descriptor, folder)
 
 
-@contextlib.contextmanager
-def without_walls(descriptor: int, folder: Path) -> Iterator[Start]:
+def behind_landlock(descriptor: int, folder: Path) -> Start:
+    """How to start it in the weaker tier: the same packages, shown by links in its own folder.
+
+    Raises:
+        EngineError: if the kernel has no Landlock.
+    """
+    if landlock_version() < 1:
+        raise EngineError(NO_LANDLOCK)
+    found = environment()
+    packages = folder / "packages"
+    packages.mkdir()
+    for place, source in found.shown.items():
+        if place.startswith(f"{PACKAGES}/"):
+            (packages / Path(place).name).symlink_to(source)
+    readable = [str(packages), *found.readable]
+    (folder / "readable.json").write_text(json.dumps(readable))
+    if os.geteuid() == 0:
+        os.chown(folder, ORDINARY_ID, ORDINARY_ID)
+    python = str(Path(sys.executable).resolve())
+    command = [python, "-I", "-S", "-B", str(INSIDE), str(descriptor), str(packages)]
+    return Start([*command, Sandbox.LANDLOCK], _variables(folder), str(folder), sources=readable)
+
+
+def without_walls(descriptor: int, folder: Path) -> Start:
     """How to start it with the grader's own rights."""
     packages = Path(byhand.__file__).parents[1]  # -I finds no package beside the working folder
     command = [sys.executable, "-I", "-B", str(INSIDE), str(descriptor), str(packages)]
-    yield Start([*command, Sandbox.NONE], variables(folder), (descriptor,))
+    return Start([*command, Sandbox.NONE], _variables(folder), str(folder))
 
 
-def variables(folder: Path) -> dict[str, str]:
+def _variables(folder: Path) -> dict[str, str]:
     """The whole environment of a warm parent that sees the grader's own file system."""
     return {
         "HOME": str(folder),

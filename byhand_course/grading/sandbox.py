@@ -1,7 +1,14 @@
 """How learners' code is kept in: the tiers, by name. The only place where one is chosen."""
 
-from dataclasses import dataclass
+import json
+import os
+import sys
+from dataclasses import asdict, dataclass, field
 from enum import StrEnum
+from pathlib import Path
+
+LAUNCH = Path(__file__).with_name("launch.py")
+ORDINARY_ID = 64_742  # what root becomes: no account of any system, so that it owns nothing
 
 
 class Sandbox(StrEnum):
@@ -11,41 +18,49 @@ class Sandbox(StrEnum):
     LANDLOCK = "landlock"
     NONE = "none"
 
-    @property
-    def explained(self) -> str:
-        """What it keeps in, and what it does not, in one sentence."""
-        return EXPLAINED[self]
 
-
-EXPLAINED = {
+KEEPS_IN = {
     Sandbox.BUBBLEWRAP: (
-        "Every notebook runs in namespaces of its own, inside a bubblewrap sandbox that shows one "
-        "Python, a few packages and nothing else of this machine."
+        "every notebook runs in namespaces of its own, inside a sandbox that shows one Python, a "
+        "few packages and nothing else of this machine"
     ),
     Sandbox.LANDLOCK: (
-        "Landlock, a filter of system calls and resource limits: nothing of yours can be read or "
-        "changed and nothing reaches the network, but a notebook can fill the disk below your "
-        "temporary folder, see how busy this machine is, and use more memory than one process may."
+        "a weaker sandbox: learners' code can read nothing of yours and has no network, but it can "
+        "fill the disk of your temporary folder, take much memory, and leave processes running if "
+        "the grader is killed"
     ),
     Sandbox.NONE: (
-        "Code runs with your own rights: it can read, change and delete what you can. For your own "
-        "code only."
+        "no sandbox: the code can read, change and delete whatever you can; for your own code only"
     ),
 }
+HELP = "What keeps learners' code in. " + " ".join(
+    f"{tier}: {words}." for tier, words in KEEPS_IN.items()
+)
 
 
-@dataclass(frozen=True)
+@dataclass
 class Start:
-    """How to start a warm parent.
+    """How to start a warm parent, once it runs as who it should.
 
     Attributes:
         command: its command line.
         environment: all that the command finds in its environment.
-        descriptors: those it inherits, its control socket among them.
-        user: the id that it starts as, or None for the grader's own.
+        options: for bubblewrap, which reads them apart from its command line.
+        sources: files and folders that it must be able to read.
+        folder: an empty one of its own.
+        doors: files into which its id is written, to enter a control group.
+        user: who it becomes if started by root.
     """
 
     command: list[str]
     environment: dict[str, str]
-    descriptors: tuple[int, ...]
+    folder: str
+    options: list[str] = field(default_factory=list)
+    sources: list[str] = field(default_factory=list)
+    doors: list[str] = field(default_factory=list)
     user: int | None = None
+
+    def launched(self) -> list[str]:
+        """The command line that does all this."""
+        self.user = ORDINARY_ID if os.geteuid() == 0 else None
+        return [sys.executable, "-I", "-S", "-B", str(LAUNCH), json.dumps(asdict(self))]
