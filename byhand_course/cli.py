@@ -176,6 +176,27 @@ def feedback(assignment: str, root: Root = Path()) -> None:
 
 
 @app.command()
+def doctor(as_json: AsJson = False, root: Root = Path()) -> None:
+    """Say what is missing on this machine for grading, and how to get it."""
+    from byhand_course.grading.doctor import can_grade, examine
+
+    with err.status("Trying the sandbox"):
+        findings = examine(root)
+    well = can_grade(findings)
+    if as_json:
+        print_json({"can_grade": well, "findings": [asdict(found) for found in findings]})
+    else:
+        for found in findings:
+            mark = "✓" if found.ok else "✗" if found.needed else "–"
+            out.print(f"{mark} {found.what}: {found.found}", markup=False)
+            if found.advice:
+                out.print(f"{found.advice}", markup=False)
+        out.print("Grading works here." if well else "Grading does not work here yet.")
+    if not well:
+        raise typer.Exit(1)
+
+
+@app.command()
 def demo(
     folder: Annotated[Path, typer.Option(help="A new folder for the sample course.")],
     assignment: str = "week1_maths",

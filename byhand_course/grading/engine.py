@@ -174,7 +174,10 @@ class Engine:
             except Gone:
                 said = self._warm_parent().said()
                 self._drop_parent()
-        raise EngineError(f"A notebook's process could not be started. Its parent said: {said}")
+        raise EngineError(
+            f"No notebook can be started in the sandbox ({self.sandbox}): {said}. "
+            "`byhand-course doctor` says what is missing and how to get it."
+        )
 
     def end(self, process: NotebookProcess) -> None:
         """Kill a notebook's process with all it started."""

@@ -174,6 +174,7 @@ class Capture:
         self._text_room = text_chars
         self._picture_room = picture_chars
         self._cut = False  # something did not fit; nothing is taken after it but errors
+        self._named: dict[str, dict] = {}  # displays that may be renewed, by display_id
 
     def write(self, name: str, text: str) -> None:
         """Take what was printed on "stdout" or "stderr"."""
@@ -187,10 +188,31 @@ class Capture:
             self._append({"output_type": "stream", "name": name, "text": text})
         self._say_if_cut()
 
-    def show(self, output_type: str, data: dict, **more: object) -> None:
-        """Take a display_data or execute_result; only its plain text and its picture are kept."""
+    def show(
+        self,
+        output_type: str,
+        data: dict,
+        name: str | None = None,
+        update: bool = False,
+        **more: object,
+    ) -> None:
+        """Take a display_data or execute_result; only its plain text and its picture are kept.
+
+        Args:
+            output_type: as nbformat calls it.
+            data: contents by MIME type.
+            name: the display_id, if it has one.
+            update: whether it takes the place of what this cell showed under that name, if it did.
+            more: other fields of the output.
+        """
         if self._cut:
             return
+        shown = self._named.get(name or "") if update else None
+        if update and shown is None:
+            return  # another cell's output, which is written already
+        if shown is not None:
+            self._text_room += len(shown["data"].get(PLAIN, ""))
+            self._picture_room += len(shown["data"].get(PICTURE, ""))
         kept = {}
         if isinstance(data.get(PLAIN), str):
             kept[PLAIN] = self._fit(data[PLAIN])
@@ -200,8 +222,12 @@ class Capture:
             if not self._cut:
                 self._picture_room -= len(picture)
                 kept[PICTURE] = picture
-        if kept:
+        if shown is not None:
+            shown["data"] = kept or {PLAIN: ""}
+        elif kept:
             self._append({"output_type": output_type, "data": kept, "metadata": {}, **more})
+            if name and not self._cut:
+                self._named[name] = self.outputs[-1]
         self._say_if_cut()
 
     def fail(self, name: str, words: str, traceback: list[str]) -> None:
@@ -278,9 +304,16 @@ class Displays(DisplayPublisher):
     """Catches what `display` is called with."""
 
     def publish(
-        self, data: dict, metadata: object = None, source: object = None, **_: object
+        self,
+        data: dict,
+        metadata: object = None,
+        source: object = None,
+        transient: dict | None = None,
+        update: bool = False,
+        **_: object,
     ) -> None:
-        Shell.instance().capture.show("display_data", data)
+        name = (transient or {}).get("display_id")
+        Shell.instance().capture.show("display_data", data, name, update)
 
     def clear_output(self, wait: bool = False) -> None:
         pass

@@ -82,7 +82,10 @@ class WarmParent:
         except Gone as error:
             said = self.said()
             self.close()
-            raise EngineError(f"The sandbox ({sandbox}) did not start. It said: {said}") from error
+            raise EngineError(
+                f"The sandbox ({sandbox}) did not start: {said}. `byhand-course doctor` says what is "
+                "missing and how to get it."
+            ) from error
         except BaseException:
             self.close()
             raise

@@ -125,6 +125,28 @@ def test_outputs_are_caught_in_their_order(engine: Engine) -> None:
         ]
 
 
+def test_a_display_that_is_updated_takes_the_place_of_the_old_one(engine: Engine) -> None:
+    """A progress bar is one output, its last state, however often it is renewed."""
+    cells = [
+        "from IPython.display import display, update_display\n"
+        "bar = display('0 %', display_id='bar')\nprint('below')\ndisplay('other')",
+        "bar = display('0 %', display_id=True)\nprint('below')\n"
+        "for i in range(5000): bar.update('%d %%' % i + ' ' * 100)\nbar.update('done')",
+        "update_display('late', display_id='bar')\nupdate_display('nothing', display_id='?')",
+    ]
+    with engine.open(cells) as notebook:
+        assert states(notebook) == [True] * 3
+        first, renewed, late = (outcome.outputs for outcome in notebook.outcomes)
+    assert [output.get("data", {}).get("text/plain") for output in first] == [
+        "'0 %'",
+        None,
+        "'other'",
+    ]
+    assert [output["output_type"] for output in renewed] == ["display_data", "stream"]
+    assert renewed[0]["data"] == {"text/plain": "'done'"}
+    assert late == []  # the other cell's output is written already
+
+
 @pytest.mark.parametrize("first", ["", "%matplotlib inline\n"])
 def test_figures_come_out_as_pictures(engine: Engine, first: str) -> None:
     """A figure is shown once, whether plt.show is called or forgotten."""
