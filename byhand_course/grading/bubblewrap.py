@@ -7,7 +7,6 @@ a fixed size; no network, no other process, no file and no variable of this mach
 import shutil
 import sys
 import threading
-from pathlib import Path
 
 from .environment import LIBRARIES, PACKAGES, PROGRAM_FOLDER, Environment, environment
 from .errors import EngineError
@@ -25,12 +24,11 @@ NOT_LINUX = (
 )
 
 
-def inside_bubblewrap(descriptor: int, folder: Path) -> Start:
+def inside_bubblewrap(descriptor: int) -> Start:
     """How to start the warm parent inside.
 
     Args:
         descriptor: of its control socket.
-        folder: an empty one.
 
     Raises:
         EngineError: if there is no bubblewrap here.
@@ -42,7 +40,6 @@ def inside_bubblewrap(descriptor: int, folder: Path) -> Start:
     return Start(
         command=[bwrap, *command, Sandbox.BUBBLEWRAP],
         environment={},
-        folder=str(folder),
         options=[*_options(found), *_variables(), "--chdir", "/work"],
         sources=list(found.shown.values()),
     )

@@ -15,7 +15,6 @@ from .bubblewrap import find_bubblewrap
 from .cgroup import make_group
 from .engine import Engine, Limits
 from .errors import EngineError
-from .sandbox import Sandbox
 from .walls import MACHINES, landlock_version
 
 OLDEST_PYTHON = (3, 11)
@@ -162,8 +161,8 @@ def _control_group() -> Finding:
     group = make_group(1 << 30, 64)
     if group is None:
         advice = (
-            "Many processes together may use more memory than one may. To bound that as well, grade "
-            "below a group of yours: systemd-run --user --scope -p MemoryMax=8G byhand-course grade"
+            "Many processes together may use more memory than one may. To bound that too, grade "
+            "in a group of your own: systemd-run --user --scope -p MemoryMax=8G byhand-course ..."
         )
         return Finding("control group", False, False, "not allowed here", advice)
     group.remove()

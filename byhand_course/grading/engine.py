@@ -25,7 +25,7 @@ from byhand.tree import Code, NotATree, flatten, unflatten
 
 from .errors import EngineError
 from .frames import Gone, Hostile, pack, read_outputs
-from .processes import NotebookProcess, Server, WarmParent
+from .processes import DOCTOR, NotebookProcess, Server, WarmParent
 from .sandbox import Sandbox
 
 NOTHING_SERVED: Mapping[str, Callable] = MappingProxyType({})
@@ -175,8 +175,7 @@ class Engine:
                 said = self._warm_parent().said()
                 self._drop_parent()
         raise EngineError(
-            f"No notebook can be started in the sandbox ({self.sandbox}): {said}. "
-            "`byhand-course doctor` says what is missing and how to get it."
+            f"No notebook can be started in the sandbox ({self.sandbox}): {said}. {DOCTOR}"
         )
 
     def end(self, process: NotebookProcess) -> None:

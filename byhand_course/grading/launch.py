@@ -1,9 +1,9 @@
 """The last step before a warm parent starts, in a process of its own that then becomes it.
 
 Run as `python -I -S -B launch.py JSON`. It enters the control group, becomes an ordinary user if it
-is root, and executes bubblewrap, or Python. What the ordinary user could not read (a Python below
-/root, say) is first shown to it, read-only and in this process's own view of the file system, below
-an empty folder. Nothing here comes from a learner.
+is root, and executes bubblewrap, or Python. What the ordinary user could not reach (a Python below
+/root, say) is first shown to it, in this process's own view of the file system. Nothing here comes
+from a learner.
 """
 
 import ctypes
@@ -16,8 +16,8 @@ CLONE_NEWNS = 0x20000
 MS_NOSUID, MS_NODEV, MS_BIND, MS_REC, MS_PRIVATE = 2, 4, 4096, 16384, 1 << 18
 
 WHAT_TO_DO = (
-    "only root may read some of this Python's files, and the sandbox does not run as root. Grade "
-    "as an ordinary user, or with a Python that everybody can read."
+    "the sandbox does not run as root, and only root may read this. Grade as an ordinary user, or "
+    "with a Python and a course folder that everybody can read."
 )
 
 
@@ -27,60 +27,65 @@ def main() -> None:
     for door in told["doors"]:
         with open(door, "w") as file:
             file.write(str(os.getpid()))
-    staged = become(told["user"], told["sources"], told["folder"]) if told["user"] else {}
+    if told["user"] is not None:
+        become(told["user"], told["sources"])
     command = told["command"]
-    if staged and not told["options"]:
-        sys.exit(f"{next(iter(staged))} cannot be read by an ordinary user: {WHAT_TO_DO}")
     if told["options"]:  # not in the list of processes, for everybody to read
         options = os.memfd_create("options", 0)
-        words = [staged.get(word, word) for word in told["options"]]
-        os.write(options, b"\0".join(os.fsencode(word) for word in words) + b"\0")
+        os.write(options, b"\0".join(os.fsencode(word) for word in told["options"]) + b"\0")
         os.lseek(options, 0, os.SEEK_SET)
         command = [command[0], "--args", str(options), "--", *command[1:]]
     os.execve(command[0], command, told["environment"])
 
 
-def become(user: int, sources: list[str], folder: str) -> dict[str, str]:
-    """Become an ordinary user who can read all sources; return where else those now are."""
-    hidden = [source for source in sources if not readable(source, user)]
-    staged = stage(hidden, folder) if hidden else {}
-    os.setgroups([])
-    os.setresgid(user, user, user)
-    os.setresuid(user, user, user)
-    return staged
-
-
-def readable(path: str, user: int) -> bool:
-    """Whether an ordinary user can reach and read it."""
-    groups = os.getgroups()
+def become(user: int, sources: list[str]) -> None:
+    """Become an ordinary user who can read all sources."""
     os.setgroups([])
     os.setegid(user)
     os.seteuid(user)
-    try:
-        wanted = os.R_OK | (os.X_OK if os.path.isdir(path) else 0)
-        return os.access(path, wanted, effective_ids=True)
-    finally:
-        os.seteuid(0)
-        os.setegid(0)
-        os.setgroups(groups)
+    closed = {source: barrier for source in sources if (barrier := first_barrier(source))}
+    os.seteuid(0)
+    os.setegid(0)
+    if closed:
+        stage(closed)
+    os.setresgid(user, user, user)
+    os.setresuid(user, user, user)
 
 
-def stage(sources: list[str], folder: str) -> dict[str, str]:
-    """Show each source below folder, for this process and its children only; return the places."""
-    checked(LIBC.unshare(CLONE_NEWNS), "no mount namespace")
+def first_barrier(path: str) -> str:
+    """The first folder on the way to path that this user may not pass, or path itself, or ""."""
+    steps = path.split("/")
+    for count in range(2, len(steps)):
+        folder = "/".join(steps[:count])
+        if not os.access(folder, os.X_OK, effective_ids=True):
+            return folder
+    wanted = os.R_OK | (os.X_OK if os.path.isdir(path) else 0)
+    return "" if os.access(path, wanted, effective_ids=True) else path
+
+
+def stage(closed: dict[str, str]) -> None:
+    """In a view of the file system that only this process has, open the way to some sources.
+
+    Args:
+        closed: what bars the way to each source; a folder that then shows nothing but sources.
+    """
+    checked(LIBC.unshare(CLONE_NEWNS), "No mount namespace can be made")
     mount("none", "/", None, MS_REC | MS_PRIVATE)
-    mount("tmpfs", folder, "tmpfs", MS_NOSUID | MS_NODEV, "size=1m,mode=755")
-    os.chdir(folder)
-    places = {}
-    for number, source in enumerate(sources):
-        place = os.path.join(folder, str(number))
-        if os.path.isdir(source):
-            os.mkdir(place)
+    os.umask(0o022)
+    kept = {source: os.open(source, os.O_PATH) for source in closed}
+    for barrier in sorted(set(closed.values())):
+        if barrier in closed or not os.path.isdir(barrier):
+            sys.exit(f"{barrier} cannot be read by an ordinary user: {WHAT_TO_DO}")
+        mount("tmpfs", barrier, "tmpfs", MS_NOSUID | MS_NODEV, "size=1m,mode=755")
+    for source, descriptor in kept.items():
+        seen = f"/proc/self/fd/{descriptor}"
+        if os.path.isdir(seen):
+            os.makedirs(source, exist_ok=True)
         else:
-            os.close(os.open(place, os.O_CREAT | os.O_WRONLY, 0o644))
-        mount(source, place, None, MS_BIND)
-        places[source] = place
-    return places
+            os.makedirs(os.path.dirname(source), exist_ok=True)
+            os.close(os.open(source, os.O_CREAT | os.O_WRONLY, 0o644))
+        mount(seen, source, None, MS_BIND)
+        os.close(descriptor)
 
 
 def mount(source: str, place: str, kind: str | None, flags: int, options: str = "") -> None:

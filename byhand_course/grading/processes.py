@@ -34,9 +34,10 @@ INSIDE = Path(__file__).with_name("inside.py")
 WORKER_MEMORY_BYTES = 4 << 30  # of a warm parent with all its notebooks, where the host can count
 WORKER_PROCESSES = 256
 
+DOCTOR = "`byhand-course doctor` says what is missing and how to get it."
 NO_LANDLOCK = (
     "This kernel has no Landlock (Linux 5.13 or newer has, unless it is switched off at boot): the "
-    "weaker sandbox cannot be made here. `byhand-course doctor` says what can."
+    "weaker sandbox cannot be made here."
 )
 
 Server = Callable[[dict, list[np.ndarray]], bytes]
@@ -82,10 +83,7 @@ class WarmParent:
         except Gone as error:
             said = self.said()
             self.close()
-            raise EngineError(
-                f"The sandbox ({sandbox}) did not start: {said}. `byhand-course doctor` says what is "
-                "missing and how to get it."
-            ) from error
+            raise EngineError(f"The sandbox ({sandbox}) did not start: {said}. {DOCTOR}") from error
         except BaseException:
             self.close()
             raise
@@ -250,12 +248,11 @@ def how_to_start(sandbox: Sandbox, descriptor: int, folder: Path) -> Start:
     Raises:
         EngineError: if the sandbox cannot be made here.
     """
-    starts = {
-        Sandbox.BUBBLEWRAP: inside_bubblewrap,
-        Sandbox.LANDLOCK: behind_landlock,
-        Sandbox.NONE: without_walls,
-    }
-    return starts[sandbox](descriptor, folder)
+    if sandbox == Sandbox.BUBBLEWRAP:
+        return inside_bubblewrap(descriptor)
+    if sandbox == Sandbox.LANDLOCK:
+        return behind_landlock(descriptor, folder)
+    return without_walls(descriptor, folder)
 
 
 def behind_landlock(descriptor: int, folder: Path) -> Start:
@@ -278,14 +275,15 @@ def behind_landlock(descriptor: int, folder: Path) -> Start:
         os.chown(folder, ORDINARY_ID, ORDINARY_ID)
     python = str(Path(sys.executable).resolve())
     command = [python, "-I", "-S", "-B", str(INSIDE), str(descriptor), str(packages)]
-    return Start([*command, Sandbox.LANDLOCK], _variables(folder), str(folder), sources=readable)
+    sources = [python, str(INSIDE), str(folder), *readable]
+    return Start([*command, Sandbox.LANDLOCK], _variables(folder), sources=sources)
 
 
 def without_walls(descriptor: int, folder: Path) -> Start:
     """How to start it with the grader's own rights."""
     packages = Path(byhand.__file__).parents[1]  # -I finds no package beside the working folder
     command = [sys.executable, "-I", "-B", str(INSIDE), str(descriptor), str(packages)]
-    return Start([*command, Sandbox.NONE], _variables(folder), str(folder))
+    return Start([*command, Sandbox.NONE], _variables(folder))
 
 
 def _variables(folder: Path) -> dict[str, str]:

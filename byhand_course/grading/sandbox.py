@@ -25,9 +25,9 @@ KEEPS_IN = {
         "few packages and nothing else of this machine"
     ),
     Sandbox.LANDLOCK: (
-        "a weaker sandbox: learners' code can read nothing of yours and has no network, but it can "
-        "fill the disk of your temporary folder, take much memory, and leave processes running if "
-        "the grader is killed"
+        "a weaker sandbox: learners' code can read and change nothing of yours and has no "
+        "network, but it can see which files exist, fill the disk of your temporary folder, take "
+        "much memory, and leave processes running if the grader is killed"
     ),
     Sandbox.NONE: (
         "no sandbox: the code can read, change and delete whatever you can; for your own code only"
@@ -47,14 +47,12 @@ class Start:
         environment: all that the command finds in its environment.
         options: for bubblewrap, which reads them apart from its command line.
         sources: files and folders that it must be able to read.
-        folder: an empty one of its own.
         doors: files into which its id is written, to enter a control group.
         user: who it becomes if started by root.
     """
 
     command: list[str]
     environment: dict[str, str]
-    folder: str
     options: list[str] = field(default_factory=list)
     sources: list[str] = field(default_factory=list)
     doors: list[str] = field(default_factory=list)

@@ -252,6 +252,10 @@ X86_64 = {
     "socketpair": 53, "splice": 275, "swapoff": 168, "swapon": 167, "sysfs": 139, "syslog": 103,
     "tee": 276, "tkill": 200, "umount2": 166, "unshare": 272, "uselib": 134, "userfaultfd": 323,
     "ustat": 136, "vhangup": 153, "vmsplice": 278, "_sysctl": 156,
+    "chmod": 90, "fchmod": 91, "fchmodat": 268, "chown": 92, "fchown": 93, "lchown": 94,
+    "fchownat": 260, "utime": 132, "utimes": 235, "futimesat": 261, "utimensat": 280,
+    "setxattr": 188, "lsetxattr": 189, "fsetxattr": 190, "removexattr": 197,
+    "lremovexattr": 198, "fremovexattr": 199, "truncate": 76,
 }  # fmt: skip
 AARCH64 = {
     "accept": 202, "accept4": 242, "acct": 89, "add_key": 217, "adjtimex": 171, "bind": 200,
@@ -273,12 +277,19 @@ AARCH64 = {
     "shmat": 196, "shmctl": 195, "shmget": 194, "socket": 198, "socketpair": 199, "splice": 76,
     "swapoff": 225, "swapon": 224, "syslog": 116, "tee": 77, "tkill": 130, "umount2": 39,
     "unshare": 97, "userfaultfd": 282, "vhangup": 58, "vmsplice": 75,
+    "fchmod": 52, "fchmodat": 53, "fchown": 55, "fchownat": 54, "utimensat": 88, "setxattr": 5,
+    "lsetxattr": 6, "fsetxattr": 7, "removexattr": 14, "lremovexattr": 15, "fremovexattr": 16,
+    "truncate": 45,
 }  # fmt: skip
 
-NOT_ALONE = (  # refused where no pid namespace stands: they reach processes beside the notebook
+NOT_ALONE = (  # refused where no namespaces stand: they reach processes beside the notebook, ...
     "kill", "tkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo", "pidfd_send_signal", "pidfd_open",
     "setsid", "setpgid", "setpriority", "ioprio_set", "sched_setaffinity", "sched_setattr",
     "sched_setparam", "sched_setscheduler",
+    # ... and what Landlock does not know of files
+    "chmod", "fchmod", "fchmodat", "chown", "fchown", "lchown", "fchownat", "utime", "utimes",
+    "futimesat", "utimensat", "setxattr", "lsetxattr", "fsetxattr", "removexattr",
+    "lremovexattr", "fremovexattr", "truncate",
 )  # fmt: skip
 JUDGED_APART = ("clone", "clone3", "capset", "prlimit64", *NOT_ALONE)  # all others in the tables
 LANDLOCK = ("landlock_create_ruleset", "landlock_add_rule", "landlock_restrict_self")
@@ -335,7 +346,7 @@ def call_filter(machine: Machine, alone: bool) -> bytes:
 
     Args:
         machine: whose calls it knows; programs of any other kind are killed.
-        alone: whether the notebook has a pid namespace of its own.
+        alone: whether the notebook has namespaces of its own.
     """
     denied = set(machine.calls) - set(JUDGED_APART) - set(LANDLOCK)
     denied |= set() if alone else set(NOT_ALONE) & set(machine.calls)
