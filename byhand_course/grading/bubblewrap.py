@@ -63,6 +63,7 @@ def _options(found: Environment) -> list[str]:
     options = ["--unshare-user", "--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts"]
     options += ["--unshare-cgroup-try", "--cap-drop", "ALL", "--hostname", "grading"]
     options += ["--uid", str(USER), "--gid", str(USER), "--clearenv"]
+    options.append("--as-pid-1")  # bubblewrap's own process 1 is left to others to wait for
     if threading.current_thread() is threading.main_thread():
         options.append("--die-with-parent")  # in any other thread: with that thread
     for folder, size in FRESH_FOLDERS.items():
