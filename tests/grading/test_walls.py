@@ -120,6 +120,17 @@ def test_a_notebook_is_alone_and_has_no_rights(engine: Engine) -> None:
     assert value_of(engine, cell) == [1, 0, 1000, 1000, 0, 0, 1, 2]
 
 
+def test_a_notebook_shares_no_namespace(engine: Engine) -> None:
+    """Two notebooks, their warm parent and the host: nothing of the five kinds in common."""
+    with engine.open(GOOD), engine.open(GOOD):
+        family = sorted(below(warm_pid(engine)) - {warm_pid(engine)})
+        assert len(family) == 3
+        for kind in ("user", "mnt", "pid", "net", "ipc"):
+            theirs = [os.readlink(f"/proc/{pid}/ns/{kind}") for pid in family]
+            assert len({*theirs, os.readlink(f"/proc/self/ns/{kind}")}) == 4, kind
+        assert os.readlink(f"/proc/{family[0]}/ns/uts") != os.readlink("/proc/self/ns/uts")
+
+
 def test_on_the_host_it_is_never_root(engine: Engine) -> None:
     """Started by root, everything runs as an id that no account has; else as whoever grades."""
     wanted = ORDINARY_ID if os.geteuid() == 0 else os.geteuid()
