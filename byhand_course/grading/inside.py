@@ -68,6 +68,8 @@ def main() -> None:
     control = socket.socket(fileno=int(sys.argv[1]))
     walls.adopt_orphans()
     shell = warm_shell()
+    if BUBBLEWRAP or LANDLOCK:
+        walls.call_filter(walls.machine(), alone=BUBBLEWRAP)
     gc.collect()
     gc.freeze()  # so that no fork copies pages only to count references in them
     folders: dict[int, str] = {}

@@ -14,6 +14,7 @@ import signal
 import stat
 import struct
 import sys
+from functools import cache
 
 LIBC = ctypes.CDLL(None, use_errno=True)
 LIBC_HOLDING_THE_LOCK = ctypes.PyDLL(None, use_errno=True)  # of the interpreter, as a fork must
@@ -124,8 +125,9 @@ def drop_rights() -> None:
     Raises:
         WallError: if the kernel refuses.
     """
-    for capability in range(64):  # those that this kernel does not know are refused
-        LIBC.prctl(PR_CAPBSET_DROP, capability, 0, 0, 0)
+    for capability in range(64):
+        if LIBC.prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) < 0:
+            break  # the first that this kernel does not know; or all had been dropped before
     LIBC.prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)
     header = struct.pack("<Ii", CAPABILITY_VERSION_3, 0)
     _checked(LIBC.syscall(machine().capset, header, bytes(24)), "capabilities cannot be dropped")
@@ -322,6 +324,7 @@ MACHINES = {
 }
 
 
+@cache
 def machine() -> Machine:
     """This machine.
 
@@ -341,8 +344,9 @@ ALLOW, KILL_PROCESS, FAIL = 0x7FFF0000, 0x80000000, 0x00050000
 PR_SET_SECCOMP, SECCOMP_MODE_FILTER = 22, 2
 
 
+@cache
 def call_filter(machine: Machine, alone: bool) -> bytes:
-    """A seccomp filter, as the kernel's own little programs.
+    """A seccomp filter, as the kernel's own little programs. Made once, before any fork.
 
     Args:
         machine: whose calls it knows; programs of any other kind are killed.

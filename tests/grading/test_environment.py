@@ -1,5 +1,6 @@
 """What is shown inside the sandbox: enough for notebooks, and nothing beside it."""
 
+import os
 import re
 import subprocess
 import sys
@@ -73,7 +74,7 @@ def test_a_control_group_has_its_limits_or_is_none() -> None:
     """Where the host allows one, its numbers stand in it, and it can be removed; else none is."""
     group = make_group(1 << 30, 64)
     if group is None:  # an ordinary user on most machines: nothing may be left behind
-        assert not list(Path("/sys/fs/cgroup").glob(f"**/{PREFIX}*"))
+        assert not list(Path("/sys/fs/cgroup").glob(f"**/{PREFIX}{os.getpid()}-*"))
         return
     texts = [
         file.read_text().strip()

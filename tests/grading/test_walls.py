@@ -203,6 +203,7 @@ def test_nothing_of_the_course_maker_can_be_read(engine: Engine) -> None:
         "    for name in files:\n"
         "        path = os.path.join(folder, name)\n"
         "        if not name.endswith(('.py', '.json', '.db', '.ipynb', '.toml')): continue\n"
+        "        if not os.path.exists(path): continue  # a link to what is not shown\n"
         "        text = open(path, 'rb').read()\n"
         "        if b'inverse_std = 1 /' in text or b'hidden_seed' in text: found.append(path)"
     )
@@ -442,6 +443,7 @@ def test_numbers_of_calls_are_those_of_the_kernels_headers(place: int) -> None:
 def test_an_unknown_machine_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """No walls are better than wrong ones: it says which machines there are walls for."""
     monkeypatch.setattr(walls.platform, "machine", lambda: "riscv64")
+    walls.machine.cache_clear()
     with pytest.raises(walls.WallError, match="x86_64 and aarch64, none for riscv64"):
         walls.machine()
 
