@@ -13,6 +13,7 @@ from rich.progress import track
 from rich.table import Table
 
 from byhand_course.errors import Refused
+from byhand_course.grading.sandbox import HELP, Sandbox
 
 if TYPE_CHECKING:
     from nbgrader.apps import NbGraderAPI
@@ -28,9 +29,7 @@ err = Console(stderr=True, highlight=False, soft_wrap=True)
 
 Root = Annotated[Path, typer.Option("--root", help="The course folder.", file_okay=False)]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for a script to read.")]
-NoSandbox = Annotated[
-    bool, typer.Option("--no-sandbox", help="Run learners' code with your own rights.")
-]
+InSandbox = Annotated[Sandbox, typer.Option("--sandbox", help=HELP)]
 
 
 @app.callback()
@@ -76,16 +75,20 @@ def exercises(as_json: AsJson = False) -> None:
 def judge(
     exercise: str,
     file: Annotated[str, typer.Argument(help="FILE.py, or FILE.py:FUNCTION")],
+    sandbox: InSandbox = Sandbox.NONE,
     as_json: AsJson = False,
 ) -> None:
-    """Try any function against an exercise, hidden inputs included. FILE.py is run as it is."""
+    """Try any function against an exercise, hidden inputs included.
+
+    FILE.py is run as `python FILE.py` would run it; if it is not your own: --sandbox bubblewrap.
+    """
     from byhand.render import to_text
     from byhand_course.grading.trial import try_file
     from byhand_course.lessons import find_exercise
 
     path, _, name = file.rpartition(":") if re.search(r"\.py:\w+$", file) else (file, "", "")
     lesson, task = find_exercise(exercise)
-    verdict = try_file(lesson, task, Path(path), name)
+    verdict = try_file(lesson, task, Path(path), name, sandbox)
     if as_json:
         print_json(
             {
@@ -112,7 +115,7 @@ def judge(
 def grade(
     assignment: str,
     student: Annotated[list[str] | None, typer.Option(help="Only this one; repeatable.")] = None,
-    no_sandbox: NoSandbox = False,
+    sandbox: Annotated[Sandbox | None, typer.Option("--sandbox", help=HELP)] = None,
     as_json: AsJson = False,
     root: Root = Path(),
 ) -> None:
@@ -120,11 +123,9 @@ def grade(
     from byhand_course.grading.course import open_course
     from byhand_course.grading.grade import grade as grade_all
     from byhand_course.grading.grade import submitted
-    from byhand_course.grading.preprocessor import NO_SANDBOX
+    from byhand_course.grading.preprocessor import engine_for
 
-    if not no_sandbox:
-        raise Refused(NO_SANDBOX + "--no-sandbox")
-    api = open_course(root, no_sandbox=True)
+    api = open_course(root, sandbox)
     students = submitted(api, assignment)
     unknown = sorted(set(student or ()) - set(students))
     if unknown:
@@ -132,6 +133,7 @@ def grade(
     if not students:
         raise Refused(f"Nothing was handed in: put notebooks into submitted/NAME/{assignment}/.")
     chosen = student or students
+    engine_for(api)  # no sandbox, no grading: said once, before anybody's turn
     steps = grade_all(api, assignment, chosen)
     graded = list(track(steps, "Grading", total=len(chosen), console=err))
     if as_json:
@@ -174,16 +176,38 @@ def feedback(assignment: str, root: Root = Path()) -> None:
 
 
 @app.command()
+def doctor(as_json: AsJson = False, root: Root = Path()) -> None:
+    """Say what is missing on this machine for grading, and how to get it."""
+    from byhand_course.grading.doctor import can_grade, examine
+
+    with err.status("Trying the sandbox"):
+        findings = examine(root)
+    well = can_grade(findings)
+    if as_json:
+        print_json({"can_grade": well, "findings": [asdict(found) for found in findings]})
+    else:
+        for found in findings:
+            mark = "✓" if found.ok else "✗" if found.needed else "–"
+            out.print(f"{mark} {found.what}: {found.found}", markup=False)
+            if found.advice:
+                out.print(f"{found.advice}", markup=False)
+        out.print("Grading works here." if well else "Grading does not work here yet.")
+    if not well:
+        raise typer.Exit(1)
+
+
+@app.command()
 def demo(
     folder: Annotated[Path, typer.Option(help="A new folder for the sample course.")],
     assignment: str = "week1_maths",
+    sandbox: InSandbox = Sandbox.BUBBLEWRAP,
     root: Root = Path(),
 ) -> None:
-    """Hand in a small sample class, grade it (without a sandbox), and show the result."""
+    """Hand in a small sample class, grade it, and show the result."""
     from byhand_course.grading.sample_class import make_course
 
     make_course(root, folder, assignment)
-    grade(assignment, no_sandbox=True, root=folder)
+    grade(assignment, sandbox=sandbox, root=folder)
     feedback(assignment, root=folder)
 
 

@@ -15,6 +15,8 @@ from traitlets.config import Config, PyFileConfigLoader
 
 from byhand_course.errors import Refused
 
+from .sandbox import Sandbox
+
 CONFIG = "nbgrader_config.py"
 
 
@@ -22,8 +24,12 @@ class NoCourse(Refused):
     """There is no course in that folder."""
 
 
-def open_course(root: Path, no_sandbox: bool = False) -> NbGraderAPI:
+def open_course(root: Path, sandbox: Sandbox | None = None) -> NbGraderAPI:
     """nbgrader's interface to the course in root.
+
+    Args:
+        root: the course folder.
+        sandbox: what keeps learners' code in, if not what the course's settings say.
 
     Raises:
         NoCourse: if root has no nbgrader_config.py.
@@ -34,8 +40,8 @@ def open_course(root: Path, no_sandbox: bool = False) -> NbGraderAPI:
     os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
     config = Config(PyFileConfigLoader(CONFIG, path=str(root.resolve())).load_config())
     config.CourseDirectory.root = str(root.resolve())
-    if no_sandbox:
-        config.JudgeNotebook.no_sandbox = True
+    if sandbox is not None:
+        config.JudgeNotebook.sandbox = sandbox.value
     warnings.filterwarnings("ignore", category=SAWarning)  # nbgrader's own queries, harmless
     api = NbGraderAPI(config=config)
     api.log.setLevel(logging.CRITICAL)  # its results carry its log; nothing is printed twice

@@ -8,8 +8,9 @@ from functools import cache
 
 from nbformat.notebooknode import NotebookNode
 from nbformat.v4 import new_output
+from nbgrader.apps import NbGraderAPI
 from nbgrader.preprocessors import NbGraderPreprocessor
-from traitlets import Bool, Float
+from traitlets import Enum, Float
 
 from byhand.render import to_html, to_text
 from byhand.verdict import Verdict
@@ -18,20 +19,16 @@ from byhand_course.lessons import Lesson, folder_of, load_lessons
 
 from .engine import CellOutcome, Engine, Limits
 from .judging import judge_notebook
+from .sandbox import HELP, Sandbox
 from .seeds import hidden_seed
-
-NO_SANDBOX = (
-    "Grading runs learners' code, and this version has no sandbox to keep it from your files and "
-    "grades. To run it all the same, on submissions that you trust, spell it out: "
-)
 
 
 class JudgeNotebook(NbGraderPreprocessor):
     """Runs a submitted notebook in the fork engine and writes verdicts into its check cells."""
 
-    no_sandbox = Bool(
-        False, help="Run learners' code with your own rights, since there is no sandbox yet."
-    ).tag(config=True)
+    sandbox = Enum([tier.value for tier in Sandbox], Sandbox.BUBBLEWRAP.value, help=HELP).tag(
+        config=True
+    )
     cell_timeout_s = Float(Limits.cell_timeout_s, help="Seconds that one cell may take.").tag(
         config=True
     )
@@ -41,8 +38,6 @@ class JudgeNotebook(NbGraderPreprocessor):
 
     def preprocess(self, nb: NotebookNode, resources: dict) -> tuple[NotebookNode, dict]:
         """Fill in the outputs of every code cell; those of check cells are the grader's own."""
-        if not self.no_sandbox:
-            raise Refused(NO_SANDBOX + "--JudgeNotebook.no_sandbox=True")
         told = resources["nbgrader"]
         lesson = lesson_of(told["notebook"])
         seed = hidden_seed(told["db_url"], told["assignment"])
@@ -51,11 +46,8 @@ class JudgeNotebook(NbGraderPreprocessor):
             cell for cell in nb.cells if cell.cell_type == "code" and grade_id(cell) not in checks
         ]
         answers = {grade_id(cell): cell.source for cell in running if grade_id(cell)}
-        limits = Limits(
-            cell_timeout_s=self.cell_timeout_s, question_timeout_s=self.question_timeout_s
-        )
         sources = [cell.source for cell in running]
-        judged = judge_notebook(shared_engine(limits), lesson, sources, answers, seed)
+        judged = judge_notebook(self.engine(), lesson, sources, answers, seed)
         for count, (cell, outcome) in enumerate(zip(running, judged.outcomes, strict=True), 1):
             cell.execution_count = count
             cell.outputs = outputs_of(outcome, count)
@@ -65,13 +57,34 @@ class JudgeNotebook(NbGraderPreprocessor):
                 cell.outputs = verdict_outputs(verdict)
         return nb, resources
 
+    def engine(self) -> Engine:
+        """The engine that these settings ask for, with its sandbox up."""
+        limits = Limits(
+            cell_timeout_s=self.cell_timeout_s, question_timeout_s=self.question_timeout_s
+        )
+        return shared_engine(limits, Sandbox(self.sandbox))
+
 
 @cache
-def shared_engine(limits: Limits) -> Engine:
-    """The one warm engine of this process with these limits; it ends with the process."""
-    engine = Engine(limits)
+def shared_engine(limits: Limits, sandbox: Sandbox = Sandbox.BUBBLEWRAP) -> Engine:
+    """The one warm engine of this process with these limits; it ends with the process.
+
+    Raises:
+        EngineError: if its sandbox cannot be made.
+    """
+    engine = Engine(limits, sandbox)
     atexit.register(engine.close)
+    engine.start()
     return engine
+
+
+def engine_for(api: NbGraderAPI) -> Engine:
+    """The engine that grading this course will use, with its sandbox up.
+
+    Raises:
+        EngineError: if its sandbox cannot be made.
+    """
+    return JudgeNotebook(parent=api).engine()
 
 
 def lesson_of(notebook: str) -> Lesson:
