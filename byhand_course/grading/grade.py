@@ -19,8 +19,7 @@ from .book import Book, Graded, LatePenalty, Settled
 from .course import Course, ensure_assignment, skip_slow_import
 from .edition import edition_of, fingerprint
 from .fleet import Fleet
-from .handed_in import Unreadable
-from .intake import Submission, receive, students_in
+from .intake import Submission, receive, shown, students_in
 from .marking import Job, Marked, lesson_of
 from .restore import Template, read_template
 from .seeds import hidden_seed
@@ -76,7 +75,7 @@ class _Pending:
     """A submission under way."""
 
     submission: Submission
-    settled: dict[str, Settled]
+    settled: dict[str, Settled] = field(default_factory=dict)
     wanted: int = 0
     marked: list[Marked] = field(default_factory=list)
 
@@ -96,15 +95,12 @@ class _Round:
 
     def begin(self, student: str) -> list[Job]:
         """Take a submission in, and say what has to be marked."""
-        pending = self._pending[student] = _Pending(Submission(), self._book.settled(student))
-        try:
-            folder = self._course.folder("submitted")
-            pending.submission = receive(folder, student, self._assignment, self._lessons)
-        except Unreadable as refused:
-            pending.submission.refused[""] = str(refused)
+        pending = self._pending[student] = _Pending(Submission())
+        folder = self._course.folder("submitted")
+        pending.submission = receive(folder, student, self._assignment, self._lessons)
+        if not pending.submission.in_gradebook:
             return []
-        if not pending.submission.notebooks and not pending.submission.refused:
-            pending.submission.refused[""] = "no notebook lies in its folder"
+        pending.settled = self._book.settled(student)
         jobs = [
             Job(student, self._templates[name], file.raw, self._seed, self._course.limits)
             for name, file in pending.submission.notebooks.items()
@@ -144,6 +140,8 @@ class _Round:
         }
         if good or any(name in pending.settled for name in missing):
             self._write(student, submission, good, settled, missing)
+        elif failures and submission.in_gradebook:
+            self._book.write(student, {})  # so that Formgrader shows that it waits for somebody
         return self._graded(student, pending, {**pending.settled, **settled}, failures, missing)
 
     def _write(
@@ -175,7 +173,9 @@ class _Round:
         failures: Mapping[str, str | None],
         missing: Sequence[str],
     ) -> Graded:
-        found = next(self._book.results(student), Graded(student, {}))
+        nothing = Graded(shown(student), {})
+        entered = pending.submission.in_gradebook
+        found = next(self._book.results(student), nothing) if entered else nothing
         remarks = [*pending.submission.remarks.get("", ())]
         for name in self._book.notebooks:
             told = pending.submission.remarks.get(name, ()) if name in missing else ()

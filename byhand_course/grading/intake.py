@@ -18,7 +18,7 @@ from byhand_course.lessons import FreeAnswer, Lesson, folder_of
 from .handed_in import Cell, Unreadable, read_cells
 from .restore import bound_names, likest_lesson
 
-MAX_FILE_BYTES = 2 << 20
+MAX_FILE_BYTES = 2_000_000
 MAX_NOTEBOOKS = 20
 MAX_ENTRIES = 500  # in one submission, folders included
 MAX_DEPTH = 3
@@ -51,12 +51,14 @@ class Submission:
         refused: why a lesson's notebook, or a file of that name, cannot be graded.
         remarks: what had to be repaired and what was left aside, by notebook, or "" for all.
         timestamp: the text of timestamp.txt, or None.
+        in_gradebook: whether its owner's name can be entered there.
     """
 
     notebooks: dict[str, File] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
     remarks: dict[str, list[str]] = field(default_factory=dict)
     timestamp: str | None = None
+    in_gradebook: bool = True
 
     def remark(self, notebook: str, sentence: str) -> None:
         self.remarks.setdefault(notebook, []).append(sentence)
@@ -78,12 +80,14 @@ def receive(folder: Path, student: str, assignment: str, lessons: Iterable[Lesso
         folder: the course's submitted/.
         student, assignment: name the submission.
         lessons: all lessons of the assignment.
-
-    Raises:
-        Unreadable: if the submission as a whole cannot be read.
     """
-    _hold_name(student)
-    submission = Submission()
+    submission = Submission(in_gradebook=_is_good_name(student))
+    if not submission.in_gradebook:
+        submission.refused[""] = (
+            "its folder's name has spaces at its ends, characters that cannot be printed, or more "
+            f"than {MAX_STUDENT_CHARS} of them: rename it"
+        )
+        return submission
     files: list[File] = []
     with contextlib.ExitStack() as stack:
         try:
@@ -91,22 +95,19 @@ def receive(folder: Path, student: str, assignment: str, lessons: Iterable[Lesso
             for name in (student, assignment):
                 place = stack.enter_context(_opened_folder(name, place))
         except OSError as error:
-            raise Unreadable(f"its folder cannot be opened: {_why(error)}") from None
+            submission.refused[""] = f"its folder cannot be opened: {_why(error)}"
+            return submission
         _read_folder(place, "", submission, files, [0])
     _put_to_lessons(files, list(lessons), submission)
+    if not submission.notebooks and not submission.refused:
+        submission.refused[""] = "no notebook lies in its folder"
     return submission
 
 
-def _hold_name(student: str) -> None:
-    try:
-        student.encode()
-    except UnicodeEncodeError:
-        raise Unreadable(f"the folder's name {student!a} is not text: rename it") from None
-    if len(student) > MAX_STUDENT_CHARS or not student.isprintable() or student != student.strip():
-        raise Unreadable(
-            f"the folder's name {student[:40]!a} has spaces at its ends, characters that cannot be "
-            f"printed, or more than {MAX_STUDENT_CHARS} of them: rename it"
-        )
+def _is_good_name(student: str) -> bool:
+    """Whether a gradebook and a terminal can hold a name; half a character is not printable."""
+    fits = len(student) <= MAX_STUDENT_CHARS
+    return fits and student.isprintable() and student == student.strip()
 
 
 # Files

@@ -21,7 +21,7 @@ from byhand_course.lessons import folder_of, load_lessons
 
 from .engine import Limits
 from .handed_in import Unreadable, read_cells
-from .intake import Submission, receive
+from .intake import TIMESTAMP, Submission, receive, shown
 from .marking import fill_in, lesson_of, own_engine
 from .restore import read_template, restore
 from .seeds import hidden_seed
@@ -61,8 +61,19 @@ class JudgeNotebook(NbGraderPreprocessor):
 class IntakeExporter(NotebookExporter):
     """Reads a submitted notebook through our intake, and a notebook of ours as it is.
 
-    nbgrader reads twice: what was handed in, and what its first steps made of that.
+    nbgrader reads twice: what was handed in, and what its first steps made of that. It would also
+    copy all other files of a submission, links followed, to where feedback is released from; with
+    this exporter its converter passes over every file but the notebooks.
     """
+
+    def __init__(self, **kw: Any) -> None:
+        super().__init__(**kw)
+        if self.parent is not None and hasattr(self.parent, "coursedir"):
+            theirs = self.parent.coursedir
+            names = ("assignment_id", "student_id", "notebook_id", "root", "course_id", "db_url")
+            same = {name: getattr(theirs, name) for name in names}
+            ignore = [*theirs.ignore, "*", ".*"]
+            self.parent.coursedir = type(theirs)(config=self.config, **same, ignore=ignore)
 
     def from_filename(
         self, filename: str, resources: dict[str, Any] | None = None, **kw: Any
@@ -81,6 +92,9 @@ class IntakeExporter(NotebookExporter):
             nb = nbformat.from_dict(_loaded(path))
         else:
             nb = restored_notebook(folder, student, assignment, name)
+            timestamp = _received(folder, student, assignment).timestamp
+            if timestamp:
+                resources["outputs"] = {TIMESTAMP: timestamp.encode()}
         return self.from_notebook_node(nb, resources=resources, **kw)
 
     def _autograded(self) -> str:
@@ -127,12 +141,7 @@ def sort_submission(assignment: str, student: str, notebooks: list[str]) -> None
     place = Path(notebooks[0]).parent  # nbgrader's own arguments say "*" when it grades a class
     folder, owner = place.parents[1], place.parent.name
     log = get_logger()
-    try:
-        submission = _received(folder, owner, place.name)
-    except Unreadable as refused:
-        log.error("%s was not judged: %s", owner, refused)
-        notebooks.clear()
-        return
+    submission = _received(folder, owner, place.name)
     for name in list(submission.notebooks):
         try:
             restored_notebook(folder, owner, place.name, name)
@@ -140,7 +149,7 @@ def sort_submission(assignment: str, student: str, notebooks: list[str]) -> None
             submission.refused[name] = str(refused)
             del submission.notebooks[name]
     for name, why in submission.refused.items():
-        log.error("%s was not judged in full: %s: %s", owner, name, why)
+        log.error("%s was not judged in full: %s: %s", shown(owner), name, why)
     for sentence in submission.remarks.get("", ()):
         log.warning("%s: %s", owner, sentence)
     notebooks[:] = [str(place / f"{name}.ipynb") for name in sorted(submission.notebooks)]

@@ -75,7 +75,7 @@ def restore(
         if isinstance(task, FreeAnswer):
             work.match_free_answer(task)
     work.put_back_missing()
-    work.say_nameless()
+    work.say_all_at_once()
     return work.notebook_cells(), work.repairs
 
 
@@ -177,6 +177,7 @@ class _Restoration:
     def __init__(self, template: Template, lesson: Lesson, handed_in: Sequence[Cell]) -> None:
         self.repairs: list[str] = []
         self._nameless: list[str] = []
+        self._lost_checks: list[str] = []
         self._released = {cell["id"]: cell for cell in template.cells}
         self._order = [cell["id"] for cell in template.cells]
         self._tasks = {task.name: task for task in lesson.exercises}
@@ -284,8 +285,11 @@ class _Restoration:
         self._take(own[-1], task)
 
     def _take(self, piece: _Piece, task: Task) -> None:
-        if piece.released is not None:  # it answers another exercise, or is a cell of the text
-            self.say(f"{task.name} stands in the cell of {piece.released['id']}")
+        owner = self._tasks.get(piece.cell.name, task)
+        its_own = owner is task or owner.variable not in bound_names(piece.cell.source)
+        if piece.released is not None or not its_own:
+            other = piece.released["id"] if piece.released else piece.cell.name
+            self.say(f"{task.name} stands in the cell of {other}")
             note = f"# {task.variable} stands in another cell."
             place = self._pieces.index(piece)
             self._pieces.insert(place, _Piece(Cell("code", note), self._released[task.name]))
@@ -332,7 +336,7 @@ class _Restoration:
                 continue
             cell = self._released[name]
             if name in self._checks:
-                self.say(f"the locked cell {name} was deleted; it was put back")
+                self._lost_checks.append(name)
             elif self._is_plain(name):
                 lost = bound_names(cell["source"]) - defined
                 if cell["cell_type"] != "code" or not lost:
@@ -341,14 +345,18 @@ class _Restoration:
             place = self._place_of(name)
             self._pieces.insert(place, _Piece(Cell(cell["cell_type"], cell["source"]), cell))
 
-    def say_nameless(self) -> None:
-        """Say once which cells had lost their names, as all have where metadata is stripped."""
-        found = f"{', '.join(self._nameless[:3])}{' ...' if len(self._nameless) > 3 else ''}"
-        if len(self._nameless) == 1:
-            self.say(f"the cell of {found} had lost its name; it was found by what is in it")
-        elif self._nameless:
-            count = len(self._nameless)
-            self.say(f"{count} cells had lost their names ({found}); found by what is in them")
+    def say_all_at_once(self) -> None:
+        """Say in one sentence what happened to many cells, as where metadata is stripped."""
+        lost, nameless = self._lost_checks, self._nameless
+        if len(lost) == 1:
+            self.say(f"the locked cell {lost[0]} was deleted; it was put back")
+        elif lost:
+            self.say(f"{len(lost)} locked cells were deleted ({_some(lost)}); they were put back")
+        if len(nameless) == 1:
+            self.say(f"the cell of {nameless[0]} had lost its name; it was found by what is in it")
+        elif nameless:
+            told = f"{len(nameless)} cells had lost their names ({_some(nameless)})"
+            self.say(f"{told}; they were found by what is in them")
 
     def notebook_cells(self) -> list[dict]:
         """The cells, as nbformat 4.5 writes them."""
@@ -406,6 +414,10 @@ class _Restoration:
     def _called(self, cell: Cell) -> str:
         names = bound_names(cell.source) & self._variables()
         return min(names) if names else cell.name if cell.name in self._released else "a cell"
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(names[:3]) + (" ..." if len(names) > 3 else "")
 
 
 def _written(piece: _Piece, used: set[str]) -> dict:
