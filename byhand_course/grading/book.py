@@ -48,6 +48,12 @@ THEIRS = (
     "grade",
     "comment",
 )
+# nbgrader looks rows up by these columns without an index: each submission takes longer to find.
+UNINDEXED = {
+    "grade": "notebook_id",
+    "comment": "notebook_id",
+    "submitted_notebook": "assignment_id",
+}
 
 
 @dataclass(frozen=True)
@@ -110,6 +116,9 @@ class Book:
             theirs.reflect(self._engine, only=lambda name, _: name in THEIRS)
             self._tables = theirs.tables
             OURS.create_all(self._engine)
+            for table, column in UNINDEXED.items():
+                place = self._tables[table].c[column]
+                sa.Index(f"byhand_{table}", place).create(self._engine, checkfirst=True)
             with self._engine.connect() as connection:
                 self._read_assignment(connection)
 
@@ -150,6 +159,7 @@ class Book:
         missing: Sequence[str] = (),
         timestamp: datetime | None = None,
         late_penalty: LatePenalty | None = None,
+        publish: Callable[[], None] = lambda: None,
     ) -> None:
         """Enter a submission, all of it or nothing.
 
@@ -159,6 +169,7 @@ class Book:
             missing: notebooks that were not handed in, and earn nothing.
             timestamp: when it was handed in, in UTC.
             late_penalty: what being late costs.
+            publish: called when all is entered, just before it counts.
 
         Raises:
             Refused: if the gradebook cannot be written; then it is as it was.
@@ -173,6 +184,7 @@ class Book:
             for notebook in missing:
                 self._write_nothing_earned(connection, notebook)
                 self._settle(connection, student, notebook, None)
+            publish()
 
     def results(self, student: str | None = None) -> Iterator[Graded]:
         """What the gradebook says of every submission, or of one, in the order of their names."""

@@ -7,7 +7,7 @@ let go when it is in the gradebook. What has not changed since it was graded is 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -156,14 +156,15 @@ class _Round:
         texts = {f"{name}.ipynb": found.text for name, found in good.items()}
         if submission.timestamp:
             texts["timestamp.txt"] = submission.timestamp
-        write_files(folder, texts, gone=[f"{name}.ipynb" for name in missing])
-        self._book.write(
-            student,
-            {name: (found, settled[name]) for name, found in good.items()},
-            missing,
-            handed_in_at(submission),
-            late_penalty_of(self._course),
-        )
+        with drafted(folder, texts, gone=[f"{name}.ipynb" for name in missing]) as publish:
+            self._book.write(
+                student,
+                {name: (found, settled[name]) for name, found in good.items()},
+                missing,
+                handed_in_at(submission),
+                late_penalty_of(self._course),
+                publish,
+            )
 
     def _graded(
         self,
@@ -220,24 +221,44 @@ def templates(course: Course, assignment: str, book: Book) -> dict[str, Template
     return found
 
 
-def write_files(folder: Path, texts: Mapping[str, str], gone: Sequence[str] = ()) -> None:
-    """Write files, each complete or not at all, and take those away that should not be there.
+@contextmanager
+def drafted(
+    folder: Path, texts: Mapping[str, str], gone: Sequence[str] = ()
+) -> Iterator[Callable[[], None]]:
+    """Write files beside their places, and give what puts them there and takes others away.
 
     Raises:
-        Refused: if the folder cannot be written.
+        Refused: if the folder cannot be written; then no file in it has changed.
     """
-    draft = folder / f".draft-{os.getpid()}"
+    drafts = {name: folder / f".draft-{os.getpid()}-{name}" for name in texts}
+
+    def publish() -> None:
+        with _writing(folder):
+            for name, draft in drafts.items():
+                draft.replace(folder / name)
+            for name in gone:
+                (folder / name).unlink(missing_ok=True)
+
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for name, text in texts.items():
-            draft.write_text(text, encoding="utf-8")
-            draft.chmod(0o444)  # as nbgrader leaves them
-            draft.replace(folder / name)
-        for name in gone:
-            (folder / name).unlink(missing_ok=True)
+        with _writing(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+            for left in folder.glob(".draft-*"):  # by a grader that was killed
+                left.unlink()
+            for name, draft in drafts.items():
+                draft.write_text(texts[name], encoding="utf-8")
+                draft.chmod(0o444)  # as nbgrader leaves them
+        yield publish
+    finally:
+        for draft in drafts.values():
+            with suppress(OSError):
+                draft.unlink(missing_ok=True)
+
+
+@contextmanager
+def _writing(folder: Path) -> Iterator[None]:
+    try:
+        yield
     except OSError as error:
-        with suppress(OSError):
-            draft.unlink(missing_ok=True)
         raise Refused(
             f"{folder} cannot be written: {error.strerror}. Mend that and start again: what was "
             "graded before is kept."
