@@ -3,7 +3,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help learn test env check pages browser demo witnesses bench lock clean
+.PHONY: help learn test env check pages browser demo broken kill witnesses bench lock clean
 
 help:
 	@echo "make learn      open the course in JupyterLab"
@@ -13,6 +13,8 @@ help:
 	@echo "make pages      write the worked pages, in release/pages"
 	@echo "make browser    try what only a browser or Node.js can run: worked pages, the lesson timer"
 	@echo "make demo       grade a sample class and show the result"
+	@echo "make broken     show what grading makes of every kind of broken submission"
+	@echo "make kill       kill the grader at 50 random moments, and compare the gradebooks"
 	@echo "make witnesses  hold the reference against its witnesses, worst errors shown"
 	@echo "make bench      measure how fast a check answers"
 
@@ -48,6 +50,12 @@ browser: .venv/ready
 demo: .venv/ready
 	@rm -rf .demo
 	@$(BIN)/byhand-course demo --folder .demo
+
+broken: .venv/ready
+	@$(BIN)/python tests/grading/broken_submissions.py
+
+kill: .venv/ready
+	@$(BIN)/python tests/grading/killing.py 50
 
 witnesses: .venv/ready
 	@$(BIN)/python -m pytest tests/reference

@@ -1,45 +1,60 @@
 """The course as nbgrader sees it. One screen; what is not here is nbgrader's default.
 
-Stubs keep their names (`guess = ...`), and code runs in the course's own engine, so that
-`nbgrader generate_assignment`, `nbgrader autograde` and Formgrader do what `byhand-course` does.
+Stubs keep their names (`guess = ...`), submissions come in through the course's own intake, and
+code runs in its own engine, so that `nbgrader generate_assignment`, `nbgrader autograde` and
+Formgrader do what `byhand-course` does. Steps are named and not imported: that takes a second.
 """
 
 from pathlib import Path
 
-from nbgrader.converters import Autograde, GenerateAssignment, GenerateSolution
-from nbgrader.preprocessors import ClearSolutions, Execute
-
-from byhand_course.build.stubs import STUBS, ClearToStub
-from byhand_course.grading.preprocessor import JudgeNotebook
+from byhand_course.grading.course import skip_slow_import
 
 c = get_config()  # noqa: F821
+skip_slow_import()
 
 c.CourseDirectory.course_id = "attention-by-hand"
 c.CourseDirectory.root = str(Path(__file__).parent)
 c.CourseDirectory.solution_directory = "solutions"
 
-
-def replaced(steps, old, new):
-    """nbgrader's list of steps, with one of them replaced (or taken out)."""
-    return [step if step is not old else new for step in steps if step is not old or new]
-
+THEIRS, OURS = "nbgrader.preprocessors.", "byhand_course.grading.preprocessor."
 
 # Release: a value's stub is `guess = ...`, a function's raises NotImplementedError.
-c.ClearSolutions.code_stub = STUBS["code_stub"]
-c.ClearSolutions.text_stub = STUBS["text_stub"]
-c.GenerateAssignment.preprocessors = replaced(
-    GenerateAssignment.preprocessors.default_args[0], ClearSolutions, ClearToStub
-)
-c.GenerateSolution.preprocessors = replaced(
-    GenerateSolution.preprocessors.default_args[0], Execute, None
-)
+c.GenerateAssignment.preprocessors = [
+    THEIRS + "IncludeHeaderFooter",
+    THEIRS + "InstantiateTests",
+    THEIRS + "LockCells",
+    "byhand_course.build.stubs.ClearToStub",  # in place of ClearSolutions
+    THEIRS + "ClearOutput",
+    THEIRS + "CheckCellMetadata",
+    THEIRS + "ComputeChecksums",
+    THEIRS + "SaveCells",
+    THEIRS + "ClearHiddenTests",
+    THEIRS + "ClearMarkScheme",
+    THEIRS + "ComputeChecksums",
+    THEIRS + "CheckCellMetadata",
+]
+c.GenerateSolution.preprocessors = [  # all but Execute
+    THEIRS + "IncludeHeaderFooter",
+    THEIRS + "LockCells",
+    THEIRS + "ClearOutput",
+    THEIRS + "ClearMarkScheme",
+]
 
-# Grading: learners' code runs in the fork engine, and verdicts are computed outside it.
-c.Autograde.autograde_preprocessors = replaced(
-    Autograde.autograde_preprocessors.default_args[0], Execute, JudgeNotebook
-)
+# Grading: files come through our intake, code runs in our engine, verdicts come from outside it.
+c.Autograde.pre_convert_hook = OURS + "sort_submission"
+c.Autograde.exporter_class = OURS + "IntakeExporter"
+c.Autograde.autograde_preprocessors = [
+    OURS + "JudgeNotebook",  # in place of Execute
+    THEIRS + "IgnorePattern",
+    "nbconvert.preprocessors.ClearMetadataPreprocessor",
+    THEIRS + "LimitOutput",
+    THEIRS + "SaveAutoGrades",
+    THEIRS + "AssignLatePenalties",
+    THEIRS + "CheckCellMetadata",
+]
 c.OverwriteCells.add_missing_cells = True  # a deleted check cell is restored, not forgiven
 
-# There is no sandbox yet: to grade, uncomment this on a machine where you trust the submissions,
-# or say --JudgeNotebook.no_sandbox=True (nbgrader) or --no-sandbox (byhand-course).
-# c.JudgeNotebook.no_sandbox = True
+# Learners' code is kept in by bubblewrap. Where that cannot be had (`byhand-course doctor` says how
+# to get it), a weaker sandbox may be chosen by its name: what it keeps in, and what not, stands in
+# docs/sandbox.md. On the command line: --JudgeNotebook.sandbox=landlock, or --sandbox landlock.
+# c.JudgeNotebook.sandbox = "landlock"

@@ -1,21 +1,29 @@
 """The course maker's commands: each parses, calls one function, and prints."""
 
 import json
+import os
 import re
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import track
 from rich.table import Table
 
 from byhand_course.errors import Refused
+from byhand_course.grading.sandbox import HELP, Sandbox
 
 if TYPE_CHECKING:
-    from nbgrader.apps import NbGraderAPI
+    from collections.abc import Iterable, Iterator
+
+    from byhand_course.grading.book import Graded
+    from byhand_course.grading.course import Course
+
+LONG_TABLE = 100  # submissions; a longer class is shown by `report` only
 
 app = typer.Typer(
     help="Build, release and grade the course.",
@@ -28,9 +36,7 @@ err = Console(stderr=True, highlight=False, soft_wrap=True)
 
 Root = Annotated[Path, typer.Option("--root", help="The course folder.", file_okay=False)]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for a script to read.")]
-NoSandbox = Annotated[
-    bool, typer.Option("--no-sandbox", help="Run learners' code with your own rights.")
-]
+InSandbox = Annotated[Sandbox, typer.Option("--sandbox", help=HELP)]
 
 
 @app.callback()
@@ -159,16 +165,20 @@ def exercises(as_json: AsJson = False) -> None:
 def judge(
     exercise: str,
     file: Annotated[str, typer.Argument(help="FILE.py, or FILE.py:FUNCTION")],
+    sandbox: InSandbox = Sandbox.NONE,
     as_json: AsJson = False,
 ) -> None:
-    """Try any function against an exercise, hidden inputs included. FILE.py is run as it is."""
+    """Try any function against an exercise, hidden inputs included.
+
+    FILE.py is run as `python FILE.py` would run it; if it is not your own: --sandbox bubblewrap.
+    """
     from byhand.render import to_text
     from byhand_course.grading.trial import try_file
     from byhand_course.lessons import find_exercise
 
     path, _, name = file.rpartition(":") if re.search(r"\.py:\w+$", file) else (file, "", "")
     lesson, task = find_exercise(exercise)
-    verdict = try_file(lesson, task, Path(path), name)
+    verdict = try_file(lesson, task, Path(path), name, sandbox)
     if as_json:
         print_json(
             {
@@ -195,61 +205,76 @@ def judge(
 def grade(
     assignment: str,
     student: Annotated[list[str] | None, typer.Option(help="Only this one; repeatable.")] = None,
-    no_sandbox: NoSandbox = False,
+    workers: Annotated[
+        int, typer.Option(min=0, help="Processes that mark; 0: one a processor.")
+    ] = 0,
+    again: Annotated[bool, typer.Option("--again", help="Grade what has not changed too.")] = False,
+    sandbox: Annotated[Sandbox | None, typer.Option("--sandbox", help=HELP)] = None,
     as_json: AsJson = False,
     root: Root = Path(),
 ) -> None:
-    """Grade what was handed in below submitted/ against the hidden reference."""
-    from byhand_course.grading.course import open_course
+    """Grade what was handed in below submitted/ against the hidden reference.
+
+    What was graded before and has not changed is left alone. Ends with status 1 if anything could
+    not be judged.
+    """
+    from byhand_course.grading.course import load_course
+    from byhand_course.grading.fleet import local_pool
     from byhand_course.grading.grade import grade as grade_all
     from byhand_course.grading.grade import submitted
-    from byhand_course.grading.preprocessor import NO_SANDBOX
+    from byhand_course.grading.lock import only_grader
 
-    if not no_sandbox:
-        raise Refused(NO_SANDBOX + "--no-sandbox")
-    api = open_course(root, no_sandbox=True)
-    students = submitted(api, assignment)
-    unknown = sorted(set(student or ()) - set(students))
-    if unknown:
-        raise Refused(f"Nothing was handed in by {', '.join(unknown)} for {assignment}.")
-    if not students:
-        raise Refused(f"Nothing was handed in: put notebooks into submitted/NAME/{assignment}/.")
-    chosen = student or students
-    steps = grade_all(api, assignment, chosen)
-    graded = list(track(steps, "Grading", total=len(chosen), console=err))
-    if as_json:
-        print_json([asdict(found) for found in graded])
-    for found in graded:
-        if found.failure:
-            err.print(f"{found.student} was not judged: {found.failure}", markup=False)
-    if not as_json:
-        print_report(api, assignment)
-    if any(found.failure for found in graded):
+    course = load_course(root, sandbox)
+    with only_grader(course.root, lambda says: err.print(says, markup=False)):
+        students = submitted(course, assignment)
+        unknown = sorted(set(student or ()) - set(students))
+        if unknown:
+            raise Refused(f"Nothing was handed in by {', '.join(unknown)} for {assignment}.")
+        if not students:
+            raise Refused(
+                f"Nothing was handed in: put notebooks into submitted/NAME/{assignment}/."
+            )
+        chosen = student or students
+        count = workers or os.cpu_count() or 1
+        start = local_pool(count, course.limits, course.sandbox)
+        steps = grade_all(course, assignment, chosen, start, room=2 * count, again=again)
+        tally = show_graded(track(steps, "Grading", total=len(chosen), console=err), as_json)
+    if not as_json and len(chosen) <= LONG_TABLE:
+        print_report(course, assignment)
+    err.print(tally.summary(), markup=False)
+    if tally.failed:
         raise typer.Exit(1)
 
 
 @app.command()
 def report(assignment: str, as_json: AsJson = False, root: Root = Path()) -> None:
     """Show the grades of a class, notebook by notebook."""
-    from byhand_course.grading.course import open_course
-    from byhand_course.grading.report import class_report
+    from byhand_course.grading.book import Book
+    from byhand_course.grading.course import ensure_assignment, load_course
 
-    api = open_course(root)
+    course = load_course(root)
+    ensure_assignment(course, assignment)
     if as_json:
-        print_json([asdict(row) for row in class_report(api, assignment)])
+        with Book(course.db_url, assignment) as book:
+            print_json_list(asdict(row) for row in book.results())
     else:
-        print_report(api, assignment)
+        print_report(course, assignment)
 
 
 @app.command()
 def feedback(assignment: str, root: Root = Path()) -> None:
     """Write the feedback pages of all graded submissions below feedback/."""
-    from byhand_course.grading.course import ensure_assignment, last_line, open_course
+    from byhand_course.grading.course import (
+        ensure_assignment,
+        last_line,
+        load_course,
+        nbgrader_of,
+    )
 
-    api = open_course(root)
-    ensure_assignment(api, assignment)
+    course = load_course(root)
+    ensure_assignment(course, assignment)
     with err.status("Writing feedback pages"):
-        result = api.generate_feedback(assignment, force=True)
+        result = nbgrader_of(course).generate_feedback(assignment, force=True)
     if not result["success"]:
         raise Refused(f"No feedback: {last_line(result.get('error') or result.get('log') or '')}")
     pages = sorted((root / "feedback").glob(f"*/{assignment}/*.html"))
@@ -257,34 +282,107 @@ def feedback(assignment: str, root: Root = Path()) -> None:
 
 
 @app.command()
+def doctor(as_json: AsJson = False, root: Root = Path()) -> None:
+    """Say what is missing on this machine for grading, and how to get it."""
+    from byhand_course.grading.doctor import can_grade, examine
+
+    with err.status("Trying the sandbox"):
+        findings = examine(root)
+    well = can_grade(findings)
+    if as_json:
+        print_json({"can_grade": well, "findings": [asdict(found) for found in findings]})
+    else:
+        for found in findings:
+            mark = "✓" if found.ok else "✗" if found.needed else "–"
+            out.print(f"{mark} {found.what}: {found.found}", markup=False)
+            if found.advice:
+                out.print(f"{found.advice}", markup=False)
+        out.print("Grading works here." if well else "Grading does not work here yet.")
+    if not well:
+        raise typer.Exit(1)
+
+
+@app.command()
 def demo(
     folder: Annotated[Path, typer.Option(help="A new folder for the sample course.")],
     assignment: str = "week1_maths",
+    sandbox: InSandbox = Sandbox.BUBBLEWRAP,
     root: Root = Path(),
 ) -> None:
-    """Hand in a small sample class, grade it (without a sandbox), and show the result."""
+    """Hand in a small sample class, grade it, and show the result."""
     from byhand_course.grading.sample_class import make_course
 
     make_course(root, folder, assignment)
-    grade(assignment, no_sandbox=True, root=folder)
+    grade(assignment, sandbox=sandbox, root=folder)
     feedback(assignment, root=folder)
 
 
-def print_report(api: "NbGraderAPI", assignment: str) -> None:
-    """The class as a table."""
-    from byhand_course.grading.report import class_report
+@dataclass
+class Tally:
+    """What came of a run over a class, counted."""
 
-    rows = class_report(api, assignment)
-    notebooks = sorted({name for row in rows for name in row.notebooks})
-    columns = [name.partition("_")[0] for name in notebooks]  # lesson03_softmax: too wide
-    table = Table("student", *columns, "score", "of", "awaiting a reader", title=assignment)
-    for column in table.columns[1:]:
-        column.justify = "right"
-    for row in rows:
-        points = [f"{row.notebooks.get(name, 0):g}" for name in notebooks]
-        total = f"{row.score:g}", f"{row.max_score:g}", f"{row.waiting:g}"
-        table.add_row(row.student, *points, *total)
+    marked: int = 0
+    unchanged: int = 0
+    repaired: int = 0
+    failed: int = 0
+
+    def count(self, found: "Graded") -> None:
+        self.failed += found.failure is not None
+        self.marked += found.marked > 0
+        self.unchanged += found.marked == 0 and found.failure is None
+        self.repaired += bool(found.remarks)
+
+    def summary(self) -> str:
+        told = f"{self.marked} graded, {self.unchanged} unchanged"
+        told += f", {self.repaired} with remarks" if self.repaired else ""
+        return told + (f", {self.failed} not judged" if self.failed else "")
+
+
+def show_graded(steps: "Iterable[Graded]", as_json: bool) -> Tally:
+    """Print what there is to say of each submission as it comes, and count."""
+    tally = Tally()
+
+    def told() -> "Iterator[dict]":
+        for found in steps:
+            tally.count(found)
+            for remark in found.remarks if found.marked else ():
+                err.print(f"{found.student}: {remark}", markup=False)
+            if found.failure:
+                err.print(f"{found.student} was not judged: {found.failure}", markup=False)
+            yield asdict(found)
+
+    if as_json:
+        print_json_list(told())
+    else:
+        for _ in told():
+            pass
+    return tally
+
+
+def print_report(course: "Course", assignment: str) -> None:
+    """The class as a table."""
+    from byhand_course.grading.book import Book
+
+    with Book(course.db_url, assignment) as book:
+        notebooks = book.notebooks
+        columns = [name.partition("_")[0] for name in notebooks]  # lesson03_softmax: too wide
+        table = Table("student", *columns, "score", "of", "awaiting a reader", title=assignment)
+        for column in table.columns[1:]:
+            column.justify = "right"
+        for row in book.results():
+            points = [f"{row.notebooks.get(name, 0):g}" for name in notebooks]
+            total = f"{row.score:g}", f"{row.max_score:g}", f"{row.waiting:g}"
+            table.add_row(escape(row.student), *points, *total)
     out.print(table)
+
+
+def print_json_list(rows: "Iterable[dict]") -> None:
+    """A JSON list for a script, row by row as they come."""
+    start = "["
+    for row in rows:
+        print(f"{start}\n {json.dumps(row, ensure_ascii=False)}", end="", flush=True)
+        start = ","
+    print("[]" if start == "[" else "\n]")
 
 
 def print_json(value: object) -> None:

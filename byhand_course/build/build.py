@@ -113,14 +113,13 @@ def _write_notebooks(lesson: Lesson, out: Path) -> None:
 def through_nbgrader(source: NotebookNode, release: bool) -> NotebookNode:
     """A source notebook as nbgrader's own preprocessors release it, or solve it."""
     from nbgrader.preprocessors import CheckCellMetadata, ClearOutput, ComputeChecksums, LockCells
-    from traitlets.config import Config
 
-    from .stubs import STUBS, ClearToStub
+    from .stubs import ClearToStub
 
     steps = [LockCells, ClearToStub, ClearOutput, CheckCellMetadata, ComputeChecksums]
     notebook = copy.deepcopy(source)
     for step in steps if release else [LockCells, ClearOutput]:
-        notebook, _ = step(config=Config(ClearSolutions=STUBS)).preprocess(notebook, {})
+        notebook, _ = step().preprocess(notebook, {})
     return notebook
 
 

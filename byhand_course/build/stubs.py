@@ -1,18 +1,32 @@
 """nbgrader's ClearSolutions, with a stub of its own for each value that a learner fills in."""
 
+from typing import Any
+
 from nbformat.notebooknode import NotebookNode
 from nbgrader.preprocessors import ClearSolutions
+from traitlets import default
 
 from .cells import BEGIN
 
-STUBS = {
+STUBS: dict[str, Any] = {
     "code_stub": {"python": "raise NotImplementedError"},
     "text_stub": "*Write your answer here, in your own words.*",
 }
 
 
 class ClearToStub(ClearSolutions):
-    """Replaces `### BEGIN SOLUTION: guess = ...` up to its end by `guess = ...`."""
+    """Replaces `### BEGIN SOLUTION: guess = ...` up to its end by `guess = ...`.
+
+    Any other solution gives way to one of STUBS.
+    """
+
+    @default("code_stub")
+    def _code_stub(self) -> dict[str, str]:
+        return STUBS["code_stub"]
+
+    @default("text_stub")
+    def _text_stub(self) -> str:
+        return STUBS["text_stub"]
 
     def _replace_solution_region(self, cell: NotebookNode, language: str) -> bool:
         first = next((line for line in cell.source.split("\n") if BEGIN in line), "")

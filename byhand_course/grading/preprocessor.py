@@ -1,37 +1,39 @@
-"""nbgrader's road: a preprocessor in place of Execute, so that there is one way code is run.
+"""nbgrader's road: the same intake and the same engine, for `nbgrader autograde` and Formgrader.
 
-`nbgrader autograde`, Formgrader's button and `byhand-course grade` all come through here.
+nbgrader_config.py puts three things of this module in place: `sort_submission` before nbgrader
+looks at a submission, `IntakeExporter` where it reads a notebook, and `JudgeNotebook` where it
+would run one. All other steps are nbgrader's own.
 """
 
-import atexit
-from functools import cache
+import os
+from pathlib import Path
+from typing import Any
 
+import nbformat
+from nbconvert.exporters import NotebookExporter
 from nbformat.notebooknode import NotebookNode
-from nbformat.v4 import new_output
 from nbgrader.preprocessors import NbGraderPreprocessor
-from traitlets import Bool, Float
+from traitlets import Enum, Float
+from traitlets.log import get_logger
 
-from byhand.render import to_html, to_text
-from byhand.verdict import Verdict
 from byhand_course.errors import Refused
-from byhand_course.lessons import Lesson, folder_of, load_lessons
+from byhand_course.lessons import folder_of, load_lessons
 
-from .engine import CellOutcome, Engine, Limits
-from .judging import judge_notebook
+from .engine import Limits
+from .handed_in import Unreadable, read_cells
+from .intake import TIMESTAMP, Submission, receive, shown
+from .marking import fill_in, lesson_of, own_engine
+from .restore import read_template, restore
+from .sandbox import HELP, Sandbox
 from .seeds import hidden_seed
-
-NO_SANDBOX = (
-    "Grading runs learners' code, and this version has no sandbox to keep it from your files and "
-    "grades. To run it all the same, on submissions that you trust, spell it out: "
-)
 
 
 class JudgeNotebook(NbGraderPreprocessor):
     """Runs a submitted notebook in the fork engine and writes verdicts into its check cells."""
 
-    no_sandbox = Bool(
-        False, help="Run learners' code with your own rights, since there is no sandbox yet."
-    ).tag(config=True)
+    sandbox = Enum([tier.value for tier in Sandbox], Sandbox.BUBBLEWRAP.value, help=HELP).tag(
+        config=True
+    )
     cell_timeout_s = Float(Limits.cell_timeout_s, help="Seconds that one cell may take.").tag(
         config=True
     )
@@ -41,81 +43,115 @@ class JudgeNotebook(NbGraderPreprocessor):
 
     def preprocess(self, nb: NotebookNode, resources: dict) -> tuple[NotebookNode, dict]:
         """Fill in the outputs of every code cell; those of check cells are the grader's own."""
-        if not self.no_sandbox:
-            raise Refused(NO_SANDBOX + "--JudgeNotebook.no_sandbox=True")
         told = resources["nbgrader"]
-        lesson = lesson_of(told["notebook"])
         seed = hidden_seed(told["db_url"], told["assignment"])
-        checks = {f"check-{task.name}": task.name for task in lesson.exercises}
-        running = [
-            cell for cell in nb.cells if cell.cell_type == "code" and grade_id(cell) not in checks
-        ]
-        answers = {grade_id(cell): cell.source for cell in running if grade_id(cell)}
         limits = Limits(
             cell_timeout_s=self.cell_timeout_s, question_timeout_s=self.question_timeout_s
         )
-        sources = [cell.source for cell in running]
-        judged = judge_notebook(shared_engine(limits), lesson, sources, answers, seed)
-        for count, (cell, outcome) in enumerate(zip(running, judged.outcomes, strict=True), 1):
-            cell.execution_count = count
-            cell.outputs = outputs_of(outcome, count)
-        for cell in nb.cells:
-            verdict = judged.verdicts.get(checks.get(grade_id(cell), ""))
-            if verdict is not None:
-                cell.outputs = verdict_outputs(verdict)
-        return nb, resources
+        engine = own_engine(limits, Sandbox(self.sandbox))
+        fill_in(nb.cells, lesson_of(told["notebook"]), seed, engine)
+        return nbformat.from_dict(nb), resources
 
 
-@cache
-def shared_engine(limits: Limits) -> Engine:
-    """The one warm engine of this process with these limits; it ends with the process."""
-    engine = Engine(limits)
-    atexit.register(engine.close)
-    return engine
+class IntakeExporter(NotebookExporter):
+    """Reads a submitted notebook through our intake, and a notebook of ours as it is.
+
+    nbgrader reads twice: what was handed in, and what its first steps made of that. It would also
+    copy all other files of a submission, links followed, to where feedback is released from; with
+    this exporter its converter passes over every file but the notebooks.
+    """
+
+    def __init__(self, **kw: Any) -> None:
+        super().__init__(**kw)
+        if self.parent is not None and hasattr(self.parent, "coursedir"):
+            theirs = self.parent.coursedir
+            names = ("assignment_id", "student_id", "notebook_id", "root", "course_id", "db_url")
+            same = {name: getattr(theirs, name) for name in names}
+            ignore = [*theirs.ignore, "*", ".*"]
+            self.parent.coursedir = type(theirs)(config=self.config, **same, ignore=ignore)
+
+    def from_filename(
+        self, filename: str, resources: dict[str, Any] | None = None, **kw: Any
+    ) -> tuple[NotebookNode, dict[str, Any]]:
+        """Convert a notebook from a file.
+
+        Raises:
+            Unreadable: if it cannot be graded; the message says why.
+        """
+        resources = resources or {}
+        path = Path(filename)
+        folder, student, assignment = path.parents[2], path.parents[1].name, path.parent.name
+        name = path.stem
+        resources["metadata"] = {"name": name, "path": str(path.parent)}
+        if folder.name == Path(self._autograded()).name:
+            nb = nbformat.from_dict(_loaded(path))
+        else:
+            nb = restored_notebook(folder, student, assignment, name)
+            timestamp = _received(folder, student, assignment).timestamp
+            if timestamp:
+                resources["outputs"] = {TIMESTAMP: timestamp.encode()}
+        return self.from_notebook_node(nb, resources=resources, **kw)
+
+    def _autograded(self) -> str:
+        return str(self.config.CourseDirectory.get("autograded_directory", "autograded"))
 
 
-def lesson_of(notebook: str) -> Lesson:
-    """The lesson whose notebook has this name.
+def _loaded(path: Path) -> dict:
+    """A notebook that nbgrader wrote a moment ago."""
+    return nbformat.v4.reads(path.read_text(encoding="utf-8"))
+
+
+def restored_notebook(folder: Path, student: str, assignment: str, name: str) -> NotebookNode:
+    """A learner's notebook in the shape of the release, and a line in the log for each repair.
+
+    Args:
+        folder: submitted/, beside which release/ lies.
+        student, assignment, name: say which.
 
     Raises:
-        Refused: if it is none of this course.
+        Unreadable: if it cannot be graded.
     """
-    for lesson in load_lessons():
-        if folder_of(lesson).name == notebook:
-            return lesson
-    raise Refused(f"No lesson of this course is called {notebook!r}; was the file renamed?")
+    submission = _received(folder, student, assignment)
+    file = submission.notebooks.get(name)
+    if file is None:
+        raise Unreadable(f"{name}: {submission.refused.get(name, 'was not handed in')}")
+    template = read_template(folder.parent / "release" / assignment / f"{name}.ipynb")
+    handed_in, read = read_cells(file.raw)
+    cells, repairs = restore(template, lesson_of(name), handed_in)
+    for sentence in (*submission.remarks.get(name, ()), *read, *repairs):
+        get_logger().warning("%s, %s: %s", student, name, sentence)
+    metadata = template.metadata
+    told = {"cells": cells, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5}
+    return nbformat.from_dict(told)
 
 
-def grade_id(cell: NotebookNode) -> str:
-    """The name that nbgrader knows a cell by, or nothing."""
-    return cell.metadata.get("nbgrader", {}).get("grade_id", "")
+def sort_submission(assignment: str, student: str, notebooks: list[str]) -> None:
+    """Before nbgrader looks at a submission: name its notebooks by what is in them.
 
-
-def verdict_outputs(verdict: Verdict) -> list[NotebookNode]:
-    """What a check cell shows: the message, and the score as nbgrader reads partial credit.
-
-    nbgrader takes the first execute_result as the score, if its text is one plain float.
+    nbgrader goes on with the list that it is given here, so the list is changed in place: files
+    that cannot be graded are taken out and logged, and a renamed one stands under its own name.
     """
-    message = {"text/plain": to_text(verdict), "text/html": to_html(verdict)}
-    score = {"text/plain": repr(float(verdict.score))}
-    return [
-        new_output("display_data", data=message),
-        new_output("execute_result", data=score, execution_count=None),
-    ]
+    if not notebooks:
+        return
+    place = Path(notebooks[0]).parent  # nbgrader's own arguments say "*" when it grades a class
+    folder, owner = place.parents[1], place.parent.name
+    log = get_logger()
+    submission = _received(folder, owner, place.name)
+    for name in list(submission.notebooks):
+        try:
+            restored_notebook(folder, owner, place.name, name)
+        except Refused as refused:
+            submission.refused[name] = str(refused)
+            del submission.notebooks[name]
+    for name, why in submission.refused.items():
+        log.error("%s was not judged in full: %s: %s", shown(owner), name, why)
+    for sentence in submission.remarks.get("", ()):
+        log.warning("%s: %s", owner, sentence)
+    notebooks[:] = [str(place / f"{name}.ipynb") for name in sorted(submission.notebooks)]
 
 
-def outputs_of(outcome: CellOutcome, count: int) -> list[NotebookNode]:
-    """What a learner's own cell showed, and why it did not run if it did not."""
-    outputs = [NotebookNode(output) for output in outcome.outputs]
-    for output in outputs:
-        if output.output_type == "execute_result":
-            output.execution_count = count
-    if outcome.failure:
-        reason = {
-            "timeout": "This cell did not finish in time.",
-            "died": "This cell ended its whole process.",
-            "unreadable": "The output of this cell could not be read.",
-            "skipped": "This cell was not run: the notebook had used up its time.",
-        }[outcome.failure]
-        outputs.append(new_output("stream", name="stdout", text=reason + "\n"))
-    return outputs
+def _received(folder: Path, student: str, assignment: str) -> Submission:
+    lessons = [lesson for lesson in load_lessons() if lesson.assignment == assignment]
+    known = {path.stem for path in (folder.parent / "release" / assignment).glob("*.ipynb")}
+    released = [lesson for lesson in lessons if folder_of(lesson).name in known]
+    return receive(Path(os.fspath(folder)), student, assignment, released)
