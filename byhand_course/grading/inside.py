@@ -73,21 +73,38 @@ def main() -> None:
     gc.collect()
     gc.freeze()  # so that no fork copies pages only to count references in them
     folders: dict[int, str] = {}
-    control.send(json.dumps({"pid": os.getpid()}).encode())
+    say_pid(control, os.getpid())
     while True:
-        message, descriptors, _, _ = socket.recv_fds(control, 1 << 16, 1)
-        if not message:
+        line, descriptors = read_line(control)
+        if not line:
             break
-        request = json.loads(message)
+        request = json.loads(line)
         if request["op"] == "fork":
             with socket.socket(fileno=descriptors[0]) as requests:
                 pid = fork_notebook(shell, requests, request["limits"], folders)
         else:
             pid = request["pid"]
             end_notebook(pid, folders)
-        control.send(json.dumps({"pid": pid}).encode())
+        say_pid(control, pid)
     for pid in list(folders):
         end_notebook(pid, folders)
+
+
+def read_line(control: socket.socket) -> tuple[bytes, list[int]]:
+    """The grader's next line, and the descriptor that came with it; empty if it has hung up."""
+    line = b""
+    descriptors: list[int] = []
+    while not line.endswith(b"\n"):
+        piece, received, _, _ = socket.recv_fds(control, 1 << 16, 1)
+        if not piece:
+            return b"", []
+        line, descriptors = line + piece, descriptors + received
+    return line, descriptors
+
+
+def say_pid(control: socket.socket, pid: int) -> None:
+    """Answer the grader."""
+    control.sendall(json.dumps({"pid": pid}).encode() + b"\n")
 
 
 def fork_notebook(

@@ -110,13 +110,15 @@ CAPABILITY_VERSION_3 = 0x20080522
 
 
 def die_with_parent() -> None:
-    """Be killed when the parent dies."""
-    LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    """Be killed when the parent dies, where the kernel offers that."""
+    if sys.platform == "linux":
+        LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
 
 def adopt_orphans() -> None:
-    """Become the parent of whatever processes are left behind by those below this one."""
-    LIBC.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    """Become the parent of what those below this one leave behind, where the kernel offers that."""
+    if sys.platform == "linux":
+        LIBC.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 def drop_rights() -> None:
@@ -144,9 +146,10 @@ def limit(limits: dict) -> None:
         resource.RLIMIT_NPROC: limits["processes"],
         resource.RLIMIT_CORE: 0,
     }
-    for name in ("RLIMIT_MEMLOCK", "RLIMIT_MSGQUEUE"):  # memory that no other limit counts
-        if sys.platform == "linux":
-            amounts[getattr(resource, name, resource.RLIMIT_CORE)] = 0
+    if sys.platform == "linux":
+        amounts |= {resource.RLIMIT_MEMLOCK: 0, resource.RLIMIT_MSGQUEUE: 0}  # memory, uncounted
+    else:
+        del amounts[resource.RLIMIT_AS]  # macOS cannot be below what its libraries have mapped
     for kind, amount in amounts.items():
         _, most = resource.getrlimit(kind)
         if amount is not None and (most == resource.RLIM_INFINITY or amount < most):

@@ -579,10 +579,15 @@ def test_all_ends_with_a_grader_that_is_killed(tmp_path: Path) -> None:
     assert wait_until(lambda: not any(map(is_alive, family)))
 
 
-def test_a_hung_warm_parent_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("in_a_thread", [False, True])
+def test_a_hung_warm_parent_is_replaced(monkeypatch: pytest.MonkeyPatch, in_a_thread: bool) -> None:
     """Stopped, it answers nothing: it is killed with all below it, and the next is graded."""
     monkeypatch.setattr(processes.WarmParent, "REPLY_TIMEOUT_S", 0.5)
     with Engine(QUICK) as engine:
+        if in_a_thread:  # where nothing dies with its parent
+            thread = threading.Thread(target=engine.start)
+            thread.start()
+            thread.join()
         assert is_still_graded(engine)
         family = below(warm_pid(engine))
         for pid in family:
