@@ -22,6 +22,7 @@ import os
 import re
 import shutil
 import signal
+import site
 import socket
 import struct
 import sys
@@ -357,6 +358,10 @@ class Shell(InteractiveShell):
 def warm_shell() -> Shell:
     """Build the shell, and run what is slow the first time, so that every notebook starts warm."""
     HistoryManager.enabled = False  # type: ignore[assignment]
+    if sys.flags.no_site:  # site-packages are not shown, but `help` is there as at home
+        site.sethelper()
+        site.setquit()
+        site.setcopyright()
     shell = Shell.instance(displayhook_class=Results, display_pub_class=Displays, colors="nocolor")
     assert shell.display_formatter is not None
     shell.display_formatter.active_types = [PLAIN, PICTURE]

@@ -353,6 +353,21 @@ def test_ordinary_work_is_not_refused(any_engine: Engine) -> None:
     assert value_of(any_engine, cell) == [1, 7, 0.5]
 
 
+def test_a_notebook_finds_what_it_finds_at_home(any_engine: Engine) -> None:
+    """`help`, UTF-8 without being asked for, IPython's magics, plots, `byhand`."""
+    cells = [
+        "help(len)",
+        "found = open('é.txt', 'w').write('é') and open('é.txt').read()",
+        "%matplotlib inline\nimport matplotlib.pyplot as plt\nplt.plot([1, 2]);",
+        "from byhand import check, mine",
+        "%timeit -n 1 -r 1 1",
+    ]
+    with any_engine.open(cells) as notebook:
+        assert [outcome.ok for outcome in notebook.outcomes] == [True] * len(cells)
+        assert "Return the number of items" in printed(notebook)
+        assert notebook.read("found").value == "é"
+
+
 # The filter itself, on both kinds of machine
 
 
