@@ -24,7 +24,11 @@ from .elf import NotElf, read_elf
 from .errors import EngineError
 
 WANTED = ("numpy", "ipython", "matplotlib")
-PROGRAMS = ("inside.py", "walls.py")  # of this folder, and the only ones that leave it
+PROGRAMS = (
+    "inside.py",
+    "outputs.py",
+    "walls.py",
+)  # the only ones here that leave
 
 PYTHON = PurePosixPath("/opt/python")  # places inside the sandbox
 LIBRARIES = PurePosixPath("/opt/libraries")

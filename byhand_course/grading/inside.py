@@ -2,7 +2,7 @@
 
 Started by its path, as `python -I -B inside.py DESCRIPTOR FOLDER SANDBOX`: the descriptor of the
 control socket, the folder that holds the package `byhand`, and the tier that it runs in (see
-sandbox.py). It imports nothing of ours but `byhand` and walls.py beside it.
+sandbox.py). Of ours it imports `byhand`, and walls.py and outputs.py beside it.
 
     the warm parent   imports all that notebooks need, then forks and ends notebooks as it is told
     a notebook        runs cells; its state is what the learner's code made of it
@@ -12,16 +12,15 @@ The learner's code may rewrite everything in the notebook's process, and the gra
 has. So nothing here is worth reading, and nothing that is sent from here is believed.
 """
 
-import base64
 import builtins
 import contextlib
 import gc
 import io
 import json
 import os
-import re
 import shutil
 import signal
+import site
 import socket
 import struct
 import sys
@@ -37,6 +36,7 @@ from IPython.core.displayhook import DisplayHook
 from IPython.core.displaypub import DisplayPublisher
 from IPython.core.history import HistoryManager
 from IPython.core.interactiveshell import InteractiveShell
+from outputs import PICTURE, PLAIN, Capture  # type: ignore[import-not-found]
 
 from byhand.ask import Answer, ask
 from byhand.mine import serve_from
@@ -52,11 +52,6 @@ if LANDLOCK:
     with open(os.path.join(os.path.dirname(FOLDER), "readable.json")) as file:
         READABLE = json.load(file)
 
-PICTURE = "image/png"
-PLAIN = "text/plain"
-ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
-MAX_OUTPUTS = 200  # in one cell
-CUT = "\n[The rest of this cell's output is left out: there is too much of it.]\n"
 MAX_DESCRIPTORS = 4096  # closed in a new notebook; the warm parent never has this many
 
 
@@ -72,22 +67,40 @@ def main() -> None:
         walls.call_filter(walls.machine(), alone=BUBBLEWRAP)
     gc.collect()
     gc.freeze()  # so that no fork copies pages only to count references in them
+    walls.gather_pages()
     folders: dict[int, str] = {}
-    control.send(json.dumps({"pid": os.getpid()}).encode())
+    say_pid(control, os.getpid())
     while True:
-        message, descriptors, _, _ = socket.recv_fds(control, 1 << 16, 1)
-        if not message:
+        line, descriptors = read_line(control)
+        if not line:
             break
-        request = json.loads(message)
+        request = json.loads(line)
         if request["op"] == "fork":
             with socket.socket(fileno=descriptors[0]) as requests:
                 pid = fork_notebook(shell, requests, request["limits"], folders)
         else:
             pid = request["pid"]
             end_notebook(pid, folders)
-        control.send(json.dumps({"pid": pid}).encode())
+        say_pid(control, pid)
     for pid in list(folders):
         end_notebook(pid, folders)
+
+
+def read_line(control: socket.socket) -> tuple[bytes, list[int]]:
+    """The grader's next line, and the descriptor that came with it; empty if it has hung up."""
+    line = b""
+    descriptors: list[int] = []
+    while not line.endswith(b"\n"):
+        piece, received, _, _ = socket.recv_fds(control, 1 << 16, 1)
+        if not piece:
+            return b"", []
+        line, descriptors = line + piece, descriptors + received
+    return line, descriptors
+
+
+def say_pid(control: socket.socket, pid: int) -> None:
+    """Answer the grader."""
+    control.sendall(json.dumps({"pid": pid}).encode() + b"\n")
 
 
 def fork_notebook(
@@ -163,112 +176,6 @@ def settle(requests: socket.socket, folder: str, limits: dict) -> None:
 # The shell, and what it catches
 
 
-class Capture:
-    """The outputs of one cell, in their order and as nbformat 4 writes them, bounded on arrival.
-
-    Args:
-        text_chars: room for text of every kind.
-        picture_chars: room for pictures, as base64.
-    """
-
-    def __init__(self, text_chars: int = 0, picture_chars: int = 0) -> None:
-        self.outputs: list[dict] = []
-        self._text_room = text_chars
-        self._picture_room = picture_chars
-        self._cut = False  # something did not fit; nothing is taken after it but errors
-        self._named: dict[str, dict] = {}  # displays that may be renewed, by display_id
-
-    def write(self, name: str, text: str) -> None:
-        """Take what was printed on "stdout" or "stderr"."""
-        if self._cut:
-            return
-        text = self._fit(text)
-        last = self.outputs[-1] if self.outputs else {}
-        if last.get("name") == name:
-            last["text"] += text
-        elif text:
-            self._append({"output_type": "stream", "name": name, "text": text})
-        self._say_if_cut()
-
-    def show(
-        self,
-        output_type: str,
-        data: dict,
-        name: str | None = None,
-        update: bool = False,
-        **more: object,
-    ) -> None:
-        """Take a display_data or execute_result; only its plain text and its picture are kept.
-
-        Args:
-            output_type: as nbformat calls it.
-            data: contents by MIME type.
-            name: the display_id, if it has one.
-            update: whether it takes the place of what this cell showed under that name, if it did.
-            more: other fields of the output.
-        """
-        if self._cut:
-            return
-        shown = self._named.get(name or "") if update else None
-        if update and shown is None:
-            return  # another cell's output, which is written already
-        if shown is not None:
-            self._text_room += len(shown["data"].get(PLAIN, ""))
-            self._picture_room += len(shown["data"].get(PICTURE, ""))
-        kept = {}
-        if isinstance(data.get(PLAIN), str):
-            kept[PLAIN] = self._fit(data[PLAIN])
-        if isinstance(data.get(PICTURE), (bytes, str)):
-            picture = _base64(data[PICTURE])
-            self._cut = self._cut or len(picture) > self._picture_room
-            if not self._cut:
-                self._picture_room -= len(picture)
-                kept[PICTURE] = picture
-        if shown is not None:
-            shown["data"] = kept or {PLAIN: ""}
-        elif kept:
-            self._append({"output_type": output_type, "data": kept, "metadata": {}, **more})
-            if name and not self._cut:
-                self._named[name] = self.outputs[-1]
-        self._say_if_cut()
-
-    def fail(self, name: str, words: str, traceback: list[str]) -> None:
-        """Take an exception: its type's name, its words, and the traceback."""
-        was_cut = self._cut
-        trace = self._fit(_plain("\n".join(traceback)))
-        output = {"output_type": "error", "ename": name[:200], "evalue": self._fit(_plain(words))}
-        self._append({**output, "traceback": trace.split("\n")})
-        if not was_cut:
-            self._say_if_cut()
-
-    def _fit(self, text: str) -> str:
-        """As much of text as there is room for, every character one that a file can hold."""
-        fitting = text[: self._text_room].encode("utf-8", "replace").decode()
-        self._text_room -= len(fitting)
-        self._cut = self._cut or len(fitting) < len(text)
-        return fitting
-
-    def _append(self, output: dict) -> None:
-        if len(self.outputs) < MAX_OUTPUTS:
-            self.outputs.append(output)
-        else:
-            self._cut = True
-
-    def _say_if_cut(self) -> None:
-        if self._cut:
-            self.outputs.append({"output_type": "stream", "name": "stdout", "text": CUT})
-
-
-def _plain(text: str) -> str:
-    return ANSI.sub("", text)  # colours of IPython's, or of the learner's own words
-
-
-def _base64(picture: bytes | str) -> str:
-    if isinstance(picture, bytes):
-        return base64.b64encode(picture).decode()
-    return "".join(picture.split())  # IPython's own Image comes encoded, in lines
-
-
 class Stream(io.TextIOBase):
     """Stands for sys.stdout or sys.stderr, and writes into the capture of the cell that runs."""
 
@@ -340,6 +247,10 @@ class Shell(InteractiveShell):
 def warm_shell() -> Shell:
     """Build the shell, and run what is slow the first time, so that every notebook starts warm."""
     HistoryManager.enabled = False  # type: ignore[assignment]
+    if sys.flags.no_site:  # site-packages are not shown, but `help` is there as at home
+        site.sethelper()
+        site.setquit()
+        site.setcopyright()
     shell = Shell.instance(displayhook_class=Results, display_pub_class=Displays, colors="nocolor")
     assert shell.display_formatter is not None
     shell.display_formatter.active_types = [PLAIN, PICTURE]

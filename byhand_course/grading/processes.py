@@ -7,6 +7,7 @@ through socket pairs; whatever they answer, or fail to, costs them and not the g
 import contextlib
 import json
 import os
+import platform
 import re
 import shutil
 import signal
@@ -28,7 +29,7 @@ from .environment import PACKAGES, environment
 from .errors import EngineError
 from .frames import Gone, Hostile, read_json, receive, send
 from .sandbox import ORDINARY_ID, Sandbox, Start
-from .walls import landlock_version
+from .walls import MACHINES, landlock_version
 
 INSIDE = Path(__file__).with_name("inside.py")
 WORKER_MEMORY_BYTES = 4 << 30  # of a warm parent with all its notebooks, where the host can count
@@ -55,11 +56,12 @@ class WarmParent:
 
     START_TIMEOUT_S = 60.0  # it imports for a second or two, longer on a busy machine
     REPLY_TIMEOUT_S = 10.0  # it forks and kills in milliseconds
+    END_TIMEOUT_S = 2.0  # and then it is killed
 
     def __init__(self, sandbox: Sandbox) -> None:
         self._folder = Path(tempfile.mkdtemp(prefix="byhand-grading-"))
         self._words = tempfile.TemporaryFile()  # noqa: SIM115
-        self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._control, theirs = socket.socketpair()
         self._sandbox = sandbox
         self._popen: subprocess.Popen | None = None
         self._group: ControlGroup | None = None
@@ -89,10 +91,11 @@ class WarmParent:
             raise
 
     def said(self) -> str:
-        """The end of what it wrote to stderr."""
+        """The last line that it, or what started it, wrote to stderr."""
         self._words.seek(0, os.SEEK_END)
-        self._words.seek(max(0, self._words.tell() - 2000))
-        return self._words.read().decode(errors="replace").strip() or "nothing"
+        self._words.seek(max(0, self._words.tell() - 1000))
+        lines = self._words.read().decode(errors="replace").strip().splitlines()
+        return lines[-1].strip().rstrip(".") if lines else "it said nothing"
 
     def fork(self, limits: dict[str, int | None]) -> "NotebookProcess":
         """Fork a notebook's process.
@@ -129,11 +132,11 @@ class WarmParent:
         """End the parent and all its forks, and remove what they left."""
         self._control.close()
         if self._popen is not None:
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                self._popen.wait(timeout=self.REPLY_TIMEOUT_S)
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(self._popen.pid, signal.SIGKILL)  # bubblewrap is two, and hung if here
-            self._popen.wait()
+            try:
+                self._popen.wait(timeout=self.END_TIMEOUT_S)
+            except subprocess.TimeoutExpired:  # hung
+                os.killpg(self._popen.pid, signal.SIGKILL)  # bubblewrap and what runs in it
+                self._popen.wait()
         if self._group is not None:
             self._group.remove()
         self._words.close()
@@ -144,15 +147,21 @@ class WarmParent:
         descriptors = [] if descriptor is None else [descriptor.fileno()]
         try:
             self._control.settimeout(self.REPLY_TIMEOUT_S)
-            socket.send_fds(self._control, [json.dumps(message).encode()], descriptors)
+            socket.send_fds(self._control, [json.dumps(message).encode() + b"\n"], descriptors)
         except OSError as error:
             raise Gone("the warm parent cannot be reached") from error
         return self._reply(self.REPLY_TIMEOUT_S)
 
     def _reply(self, timeout_s: float) -> int:
         self._control.settimeout(timeout_s)
+        line = b""
         try:
-            reply = read_json(self._control.recv(4096))
+            while not line.endswith(b"\n"):  # a hundred bytes, from our own code: no drops to fear
+                piece = self._control.recv(4096)
+                if not piece or len(line) > 4096:
+                    raise Gone("the warm parent has hung up")
+                line += piece
+            reply = read_json(line)
         except (OSError, Hostile) as error:
             raise Gone("the warm parent gave no reply") from error
         pid = reply.get("pid") if isinstance(reply, dict) else None
@@ -248,6 +257,9 @@ def how_to_start(sandbox: Sandbox, descriptor: int, folder: Path) -> Start:
     Raises:
         EngineError: if the sandbox cannot be made here.
     """
+    if sandbox != Sandbox.NONE and platform.machine() not in MACHINES:
+        known = " and ".join(MACHINES)
+        raise EngineError(f"The sandbox is built for {known}, not for {platform.machine()}.")
     if sandbox == Sandbox.BUBBLEWRAP:
         return inside_bubblewrap(descriptor)
     if sandbox == Sandbox.LANDLOCK:

@@ -126,6 +126,26 @@ def test_an_unknown_exercise_lists_near_names():
     assert "Did you mean softmax" in judge("sofmax", "x.py").stderr
 
 
+@pytest.mark.parametrize("sandbox", ["bubblewrap", "landlock"])
+def test_a_file_that_is_not_your_own_is_tried_in_a_sandbox(tmp_path, sandbox):
+    """It is judged as without one, and cannot read what you can."""
+    right = tmp_path / "right.py"
+    right.write_text(RIGHT["log_sum_exp"])
+    done = judge("softmax", right, "--sandbox", sandbox)
+    assert done.returncode == 0, done.stderr
+    thief = tmp_path / "thief.py"
+    thief.write_text(f"stolen = open({str(right)!r}).read()\n" + RIGHT["log_sum_exp"])
+    assert judge("softmax", thief).returncode == 0
+    refused = judge("softmax", thief, "--sandbox", sandbox)
+    assert refused.returncode == 1 and "stops before it defines softmax" in refused.stderr
+
+
+def test_a_sandbox_of_another_name_lists_those_there_are(tmp_path):
+    done = judge("softmax", tmp_path / "x.py", "--sandbox", "chroot")
+    assert done.returncode != 0 and "Traceback" not in done.stderr
+    assert all(name in done.stderr for name in ("bubblewrap", "landlock", "none"))
+
+
 def test_a_function_that_never_ends_is_said_to_be_so(tmp_path):
     file = tmp_path / "answer.py"
     file.write_text("def dot(a, b):\n    while True: pass\n")

@@ -187,7 +187,7 @@ def test_the_whole_tree_that_a_notebook_sees(engine: Engine) -> None:
     for empty in ("/proc", "/tmp", "/work", "/home", "/dev/shm"):
         assert found[empty] == [], empty
     assert found["/opt"] == ["byhand", "libraries", "packages", "python"]
-    assert found["/opt/byhand"] == ["inside.py", "walls.py"]
+    assert found["/opt/byhand"] == ["inside.py", "outputs.py", "walls.py"]
     packages = set(found["/opt/packages"])
     assert {"byhand", "numpy", "IPython", "matplotlib"} <= packages
     foreign = {"byhand_course", "nbgrader", "nbformat", "jupytext", "notebook", "pytest", "pip"}
@@ -351,6 +351,21 @@ def test_ordinary_work_is_not_refused(any_engine: Engine) -> None:
         "plt.plot([1, 2]); plt.show()"
     )
     assert value_of(any_engine, cell) == [1, 7, 0.5]
+
+
+def test_a_notebook_finds_what_it_finds_at_home(any_engine: Engine) -> None:
+    """`help`, UTF-8 without being asked for, IPython's magics, plots, `byhand`."""
+    cells = [
+        "help(len)",
+        "found = open('é.txt', 'w').write('é') and open('é.txt').read()",
+        "%matplotlib inline\nimport matplotlib.pyplot as plt\nplt.plot([1, 2]);",
+        "from byhand import check, mine",
+        "%timeit -n 1 -r 1 1",
+    ]
+    with any_engine.open(cells) as notebook:
+        assert [outcome.ok for outcome in notebook.outcomes] == [True] * len(cells)
+        assert "Return the number of items" in printed(notebook)
+        assert notebook.read("found").value == "é"
 
 
 # The filter itself, on both kinds of machine
@@ -579,10 +594,15 @@ def test_all_ends_with_a_grader_that_is_killed(tmp_path: Path) -> None:
     assert wait_until(lambda: not any(map(is_alive, family)))
 
 
-def test_a_hung_warm_parent_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("in_a_thread", [False, True])
+def test_a_hung_warm_parent_is_replaced(monkeypatch: pytest.MonkeyPatch, in_a_thread: bool) -> None:
     """Stopped, it answers nothing: it is killed with all below it, and the next is graded."""
     monkeypatch.setattr(processes.WarmParent, "REPLY_TIMEOUT_S", 0.5)
     with Engine(QUICK) as engine:
+        if in_a_thread:  # where nothing dies with its parent
+            thread = threading.Thread(target=engine.start)
+            thread.start()
+            thread.join()
         assert is_still_graded(engine)
         family = below(warm_pid(engine))
         for pid in family:
