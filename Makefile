@@ -3,13 +3,14 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help learn test env check demo broken kill witnesses bench lock clean
+.PHONY: help learn test browser env check demo broken kill witnesses bench lock clean
 
 help:
 	@echo "make learn      open the course in JupyterLab"
 	@echo "make test       run the whole test suite"
 	@echo "make env        only make the environment, in .venv"
 	@echo "make check      lint, format, types, and generated files"
+	@echo "make browser    try what only a browser or Node.js can run"
 	@echo "make demo       grade a sample class and show the result"
 	@echo "make broken     show what grading makes of every kind of broken submission"
 	@echo "make kill       kill the grader at 50 random moments, and compare the gradebooks"
@@ -30,6 +31,10 @@ check: .venv/ready
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 	@$(BIN)/byhand-course build --check
+
+# Needs Node.js.
+browser: .venv/ready
+	@$(BIN)/python -m pytest tests/byhand/browse_timer.py
 
 demo: .venv/ready
 	@rm -rf .demo

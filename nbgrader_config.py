@@ -54,6 +54,7 @@ c.Autograde.autograde_preprocessors = [
 ]
 c.OverwriteCells.add_missing_cells = True  # a deleted check cell is restored, not forgiven
 
-# There is no sandbox yet: to grade, uncomment this on a machine where you trust the submissions,
-# or say --JudgeNotebook.no_sandbox=True (nbgrader) or --no-sandbox (byhand-course).
-# c.JudgeNotebook.no_sandbox = True
+# Learners' code is kept in by bubblewrap. Where that cannot be had (`byhand-course doctor` says how
+# to get it), a weaker sandbox may be chosen by its name: what it keeps in, and what not, stands in
+# docs/sandbox.md. On the command line: --JudgeNotebook.sandbox=landlock, or --sandbox landlock.
+# c.JudgeNotebook.sandbox = "landlock"

@@ -1,6 +1,5 @@
 """`check`: judge an answer against recorded ones, and tell the learner at once."""
 
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -8,6 +7,7 @@ import numpy as np
 
 from .ask import Answer, ask
 from .compare import judge_function
+from .look import in_notebook
 from .probe import FunctionProbe, NoSuchExercise, Told, ValueProbe, load
 from .render import to_html, to_text
 from .tree import flatten, unflatten
@@ -102,8 +102,7 @@ class _Shown:
 
 
 def _display(verdict: Verdict) -> None:
-    ipython = sys.modules.get("IPython")
-    if ipython and ipython.get_ipython():
+    if in_notebook():
         from IPython.display import display
 
         display(_Shown(verdict))

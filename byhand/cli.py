@@ -248,6 +248,21 @@ def submit(
 
 
 @app.command()
+def certificate(
+    name: Annotated[
+        str | None, typer.Option(help="Your name on it.", show_default="the last one given")
+    ] = None,
+    work: Work = None,
+) -> None:
+    """Write a page that lists what you did, to keep or to print."""
+    from .certificate import summary, write_certificate
+
+    made = write_certificate(Desk(find_work(work)), name=name)
+    for line in summary(made):
+        out.print(line, markup=False)
+
+
+@app.command()
 def version() -> None:
     """Say which edition this is."""
     count = len(course())

@@ -15,6 +15,7 @@ from .probe import Case, FunctionProbe
 from .problems import STAGES, Problem, find_problems, split
 from .relations import Pair, Relation, name_relation
 from .ruler import agree, as_array, is_numeric
+from .table import first_wrong, table_of, where_to_begin
 from .verdict import Evidence, Verdict
 from .wording import arguments_text, difference, join
 
@@ -29,7 +30,7 @@ QUESTIONS = {
     "value": "Work the first differing entry out by hand. At which step do you and your code part?",
 }
 ONLY_HIDDEN = "Does it use its arguments alone, or also numbers or shapes from the notebook?"
-MANY = 3  # inputs are counted, not listed, if there are more than this
+MANY = 3  # inputs and parts are counted, not listed, if there are more than this
 
 
 def judge_function(probe: FunctionProbe, answers: Sequence[Answer]) -> Verdict:
@@ -45,9 +46,11 @@ def judge_function(probe: FunctionProbe, answers: Sequence[Answer]) -> Verdict:
         points for part, points in zip(probe.returns, probe.points, strict=True) if parts[part]
     )
     points = sum(probe.points)
+    table = table_of(probe, answers)
     if not problems:
         headline = f"right on all {len(probe.cases)} inputs. Well done!"
-        return Verdict(probe.name, probe.variable, None, parts, points, points, headline)
+        passed = (probe.name, probe.variable, None, parts, points, points, headline)
+        return Verdict(*passed, table=table)
     first = min(problems, key=lambda p: (STAGES.index(p.stage), p.case))
     mistake = name_mistake(probe, answers)
     # What a learner cannot see wrong at home, they cannot follow up either.
@@ -56,6 +59,9 @@ def judge_function(probe: FunctionProbe, answers: Sequence[Answer]) -> Verdict:
     relation = _relation(probe, answers, first) if related else None
     cause = probe.says[mistake] if mistake else relation.says if relation else ""
     headline = _headline(probe, problems, first, parts)
+    if first.stage == "value" and probe.in_turn and (begin := first_wrong(table)):
+        headline = where_to_begin(table)
+        first = next((p for p in problems if p.part == begin.name and p.stage == "value"), first)
     evidence, given = _evidence(probe, answers, problems, first)
     question = first.asks or QUESTIONS[first.stage]
     if first.stage == "value" and not evidence:
@@ -69,6 +75,7 @@ def judge_function(probe: FunctionProbe, answers: Sequence[Answer]) -> Verdict:
         points=points,
         headline=headline,
         evidence=evidence,
+        table=table,
         given=given,
         cause=cause,
         question="" if cause or headline.endswith("?") else question,
@@ -124,10 +131,10 @@ def _headline(
     wrong = [part for part, right in parts.items() if not right]
     right = [part for part, right in parts.items() if right]
     if right:
-        are_right = f"{join(right)} {'is' if len(right) == 1 else 'are'} right."
+        are_right = f"{_listed(right)} {'is' if len(right) == 1 else 'are'} right."
         if first.stage != "value":
             return f"{first.says} {are_right}"
-        return f"{join(wrong)} {'differs' if len(wrong) == 1 else 'differ'}; {are_right}"
+        return f"{_listed(wrong)} {'differs' if len(wrong) == 1 else 'differ'}; {are_right}"
     if first.stage != "value":
         return first.says
     return _where(probe, {problem.case for problem in problems})
@@ -161,6 +168,7 @@ def _evidence(
     Taken from the first input that may be shown: the simplest stand first in a lesson.
     """
     seen = [p for p in problems if p.stage == first.stage and probe.cases[p.case].public]
+    seen.sort(key=lambda p: p.part != first.part)
     if not seen or first.stage not in ("finite", "value"):
         return (), ""
     case, part = probe.cases[seen[0].case], seen[0].part

@@ -158,6 +158,7 @@ class Desk:
         offered: the same of a newer one that was laid beside the learner's.
         hints: how many hints were given, by exercise.
         checks: what `byhand check` last found, by notebook.
+        record: what the certificate says of the learner: "name", "final_loss" and so on.
         release: the folder that was copied from, seen from the work folder.
     """
 
@@ -168,6 +169,7 @@ class Desk:
         self.offered: dict[str, list[str]] = _dict(state.get("offered"))
         self.hints: dict[str, int] = _dict(state.get("hints"))
         self.checks: dict[str, dict[str, Any]] = _dict(state.get("checks"))
+        self.record: dict[str, Any] = _dict(state.get("record"))
         release = state.get("release")
         self.release: str | None = release if isinstance(release, str) else None
 
@@ -187,11 +189,15 @@ class Desk:
         return {**found, "changed": found["words"] != fingerprint(self.work / lesson.path)}
 
     def remember_check(self, path: Path, exercises: list[dict[str, Any]], words: str) -> None:
-        """Keep what a check found, if it was about a notebook of this desk."""
+        """Keep what a check found, if it was about a notebook of this desk.
+
+        A check takes a while: what others wrote down in the meantime is read again first.
+        """
         try:
             key = path.resolve().relative_to(self.work.resolve()).as_posix()
         except ValueError:
             return
+        vars(self).update(vars(Desk(self.work)))
         when = datetime.now(UTC).isoformat(timespec="seconds")
         self.checks[key] = {"when": when, "words": words, "exercises": exercises}
         self.save()
@@ -300,7 +306,7 @@ def _lay(desk: Desk, release: Path, path: Path) -> str:
     offered = desk.offered.get(key, ["", ""])
     if new in (copied[1], offered[1]):
         return ""
-    beside = _free(target, "new", untouched=offered[1])
+    beside = free_name(target, "new", untouched=offered[1])
     shutil.copyfile(source, beside)
     desk.offered[key] = [sha256, new]
     return (
@@ -309,7 +315,7 @@ def _lay(desk: Desk, release: Path, path: Path) -> str:
     )
 
 
-def _free(path: Path, word: str, untouched: str | None = None) -> Path:
+def free_name(path: Path, word: str, untouched: str | None = None) -> Path:
     """A name beside path that is free, or holds only what was laid there (its fingerprint)."""
     place = 1
     while True:
@@ -332,7 +338,7 @@ def reset(desk: Desk, lesson: Lesson, release: Path) -> Path | None:
         raise Refused(f"{lesson.notebook} is not among the released notebooks in {shown(release)}.")
     backup = None
     if fingerprint(target) not in (None, new):
-        backup = _free(target, f"{datetime.now():%Y-%m-%d-%H%M%S}")
+        backup = free_name(target, f"{datetime.now():%Y-%m-%d-%H%M%S}")
         target.rename(backup)
     target.parent.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(source, target)
@@ -374,7 +380,7 @@ def hand_in(desk: Desk, assignment: str, to: Path, name: str) -> HandedIn:
     folder = to / name / assignment
     earlier = None
     if folder.exists():
-        earlier = _free(folder, f"until-{datetime.now():%Y-%m-%d-%H%M%S}")
+        earlier = free_name(folder, f"until-{datetime.now():%Y-%m-%d-%H%M%S}")
         folder.rename(earlier)
     folder.mkdir(parents=True)
     for lesson in present:
@@ -462,6 +468,7 @@ Open a terminal (**File → New → Terminal**):
 | `byhand check 1` | lesson 1 is run afresh, from its first cell to its last, and judged |
 | `byhand progress` | you see what is done |
 | `byhand reset 1` | lesson 1 starts over, and what you wrote is kept beside it |
+| `byhand certificate` | you get a page that lists what you did, to keep or to print |
 | `byhand submit {assignment}` | your notebooks are handed in |
 
 The column *Done* above is what `byhand check` last found; this page is renewed by `byhand learn`.

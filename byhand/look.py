@@ -2,6 +2,7 @@
 
 import base64
 import io
+import sys
 from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING
@@ -30,6 +31,12 @@ class Page:
 
     def __repr__(self) -> str:
         return self.text
+
+
+def in_notebook() -> bool:
+    """Whether this runs in a notebook, where things show themselves as HTML."""
+    ipython = sys.modules.get("IPython")
+    return bool(ipython and ipython.get_ipython())
 
 
 def show_matrix(

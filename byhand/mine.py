@@ -18,6 +18,7 @@ from typing import Any
 
 from .check import CheckFailed, judge
 from .desk import Lesson, Refused, answer_place, lesson_of, read_cells, shown
+from .lent import LENT
 from .probe import FunctionProbe, NoSuchExercise, load
 
 _lend: Callable[[str], Callable] | None = None
@@ -26,7 +27,15 @@ _solving = False  # while a solution is being taken
 
 
 class NotFinished(CheckFailed):
-    """The earlier exercise is not right yet; the message says which lesson to finish."""
+    """The earlier exercise is not right yet; the message says which lesson to finish.
+
+    Attributes:
+        found: the part of the message that says what was found.
+    """
+
+    def __init__(self, message: str, found: str = "") -> None:
+        super().__init__(message)
+        self.found = found or message
 
     def _render_traceback_(self) -> list[str]:
         return [f"NotFinished: {self}"]
@@ -54,6 +63,9 @@ def serve_from(lend: Callable[[str], Callable] | None) -> None:
 def mine(name: str, *, solution: bool = False) -> Callable:
     """Your own function from an earlier lesson: `softmax = mine("softmax")`.
 
+    A tool that the course lends (`LENT`) is always to be had: your own if it is right, else the
+    course's, which is said.
+
     Args:
         name: the function's name.
         solution: take the course's solution for as long as yours is not right.
@@ -63,8 +75,19 @@ def mine(name: str, *, solution: bool = False) -> Callable:
     """
     if not isinstance(name, str):
         raise NotFinished('Give the name in quotes: mine("softmax").')
+    lent = LENT.get(name.replace("-", "_"))
     if _lend is not None:
-        return _lend(name.replace("-", "_"))
+        return lent or _lend(name.replace("-", "_"))
+    if lent is None:
+        return _mine(name, solution)
+    try:
+        return _mine(name, solution=False)
+    except NotFinished as error:
+        print(f"{lent.__name__}: the course's own, until yours is right. {error.found}")
+        return lent
+
+
+def _mine(name: str, solution: bool) -> Callable:
     try:
         probe = load(name.replace("_", "-"))
         lesson = lesson_of(probe.name)
@@ -84,7 +107,8 @@ def mine(name: str, *, solution: bool = False) -> Callable:
         ways = f"or {offer}" if solved else "this edition carries no solutions to take instead"
         raise NotFinished(
             f"{error} Finish exercise {error.variable} in lesson {lesson.number} "
-            f"({lesson.title}), save that notebook, and run this cell again; {ways}."
+            f"({lesson.title}), save that notebook, and run this cell again; {ways}.",
+            found=str(error),
         ) from None
 
 

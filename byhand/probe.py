@@ -79,6 +79,8 @@ class FunctionProbe(Told):
 
     Attributes:
         asks: how to put a question, where one call is not enough.
+        table: names of the answer's arrays, if there are so many that the verdict lists them.
+        in_turn: whether each of them is computed from those before it.
     """
 
     arguments: tuple[str, ...] = ()
@@ -86,6 +88,8 @@ class FunctionProbe(Told):
     tolerance: float = 1e-7
     cases: tuple[Case, ...] = ()
     asks: Code | None = None
+    table: tuple[str, ...] = ()
+    in_turn: bool = True
 
 
 @dataclass(frozen=True)
@@ -99,6 +103,7 @@ class ValueProbe(Told):
         form: what to write, for a learner who wrote something else ("a number", "a tuple").
         options: the choices, for a prediction; otherwise empty.
         tolerance: how far a number may be off.
+        in_any_order: whether the right value is a list whose order does not count.
         shape: the shape of the right value; () for a single one.
         digests: one for each entry.
         mistaken: for each known mistake, its digests.
@@ -107,6 +112,7 @@ class ValueProbe(Told):
     form: str = "a number"
     options: tuple[str, ...] = ()
     tolerance: float = 0.0
+    in_any_order: bool = False
     shape: tuple[int, ...] = ()
     digests: tuple[str, ...] = ()
     mistaken: dict[str, tuple[str, ...]] = field(default_factory=dict)

@@ -3,6 +3,7 @@
 import textwrap
 from html import escape
 
+from .table import EXACT, Line
 from .verdict import Verdict
 from .wording import join
 
@@ -24,12 +25,26 @@ def to_text(verdict: Verdict) -> str:
             lines.append(f"    {evidence.place:<{width}}  yours     {evidence.yours}")
             lines.append(f"    {'':<{width}}  expected  {evidence.expected}")
         paragraphs.append("\n".join(lines))
+    if verdict.table:
+        paragraphs.append(_table_text(verdict.table))
     if verdict.given:
         paragraphs.append(_wrap(f"with {verdict.given}", indent="    "))
     paragraphs += [
         _wrap(text) for text in (verdict.cause, verdict.question, earned(verdict)) if text
     ]
     return "\n\n".join(paragraphs)
+
+
+def _table_text(table: tuple[Line, ...]) -> str:
+    rows = [("", "shape", "worst error", "")] + [_table_entries(line) for line in table]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    padded = ("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
+    return "\n".join(f"    {row}" for row in padded)
+
+
+def _table_entries(line: Line) -> tuple[str, str, str, str]:
+    error = "of another shape" if line.error != line.error else f"{line.error:.1e}"
+    return line.name, str(line.shape), error, line.word
 
 
 def _wrap(text: str, indent: str = "") -> str:
@@ -45,7 +60,9 @@ def earned(verdict: Verdict) -> str:
     noun = "point" if verdict.points == 1 else "points"
     total = f"{verdict.score:g} of {verdict.points:g} {noun}"
     right = [part for part, is_right in verdict.parts.items() if is_right]
-    return f"{total}." if verdict.passed else f"{total} so far, for {join(right)}."
+    if verdict.passed:
+        return f"{total}."
+    return f"{total} so far." if verdict.table else f"{total} so far, for {join(right)}."
 
 
 def to_html(verdict: Verdict) -> str:
@@ -57,6 +74,8 @@ def to_html(verdict: Verdict) -> str:
     ]
     if verdict.evidence:
         body.append(_evidence_table(verdict))
+    if verdict.table:
+        body.append(_table_html(verdict))
     if verdict.given:
         body.append(_paragraph(f"with <code>{escape(verdict.given)}</code>"))
     for text in (verdict.cause, verdict.question, earned(verdict)):
@@ -88,6 +107,26 @@ def _evidence_table(verdict: Verdict) -> str:
     return (
         '<table style="margin:.5em 0 0"><thead><tr><td></td><th scope="col">yours</th>'
         f'<th scope="col">expected</th></tr></thead><tbody>{rows}</tbody></table>'
+    )
+
+
+def _table_html(verdict: Verdict) -> str:
+    rows = "".join(map(_table_row, verdict.table))
+    heads = "".join(f'<th scope="col">{head}</th>' for head in ("shape", "worst error", ""))
+    return (
+        '<table style="margin:.5em 0 0"><caption style="caption-side:top;text-align:left">'
+        "Each array in the order in which it is made; the error as a share of its largest entry"
+        f"</caption><thead><tr><td></td>{heads}</tr></thead><tbody>{rows}</tbody></table>"
+    )
+
+
+def _table_row(line: Line) -> str:
+    name, shape, error, word = map(escape, _table_entries(line))
+    sign, _, colour = RIGHT if line.word == EXACT else WRONG
+    return (
+        f'<tr><th scope="row" style="text-align:left"><code>{name}</code></th>{_cell(shape)}'
+        f'{_cell(error)}<td style="text-align:left"><span aria-hidden="true" '
+        f'style="color:{colour}">{sign}</span> {word}</td></tr>'
     )
 
 

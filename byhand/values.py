@@ -53,6 +53,8 @@ def _value_problem(probe: ValueProbe, answer: Answer) -> tuple[str | None, str]:
     shape = _shape(value)
     if shape is None or len(shape) != len(probe.shape):
         return "type", f"is {describe(value)}; expected {probe.form}."
+    if probe.in_any_order and len(shape) == 1:
+        return _unordered_problem(probe, value)
     if shape != probe.shape:
         if len(shape) > 1:
             return "shape", f"has shape {shape}; expected {probe.form}."
@@ -75,6 +77,25 @@ def _value_problem(probe: ValueProbe, answer: Answer) -> tuple[str | None, str]:
     which = "entry" if len(places) == 1 else "entries"
     verb = "is" if len(places) == 1 else "are"
     return "value", f"{which} {join(places)} (counting from 0) {verb} not right yet."
+
+
+def _unordered_problem(probe: ValueProbe, value: object) -> tuple[str | None, str]:
+    """What is wrong with a list of words whose order does not count: one too much, or too few."""
+    if agrees(fingerprints(probe, value), probe.digests):
+        return None, "right. Well done!"
+    words = [(_quoted(word), _unplaced(probe, word)) for word in _entries(value)]
+    wrong = list(dict.fromkeys(word for word, mark in words if mark not in probe.digests))
+    if wrong:
+        more = [f"{len(wrong) - 3} more"] if len(wrong) > 3 else []
+        verb = "does" if len(wrong) == 1 else "do"
+        return "value", f"{join(wrong[:3] + more)} {verb} not belong here."
+    if {mark for _, mark in words} < set(probe.digests):
+        return "value", "right as far as it goes, but not all are there yet."
+    return "value", "all are there, but one stands twice."
+
+
+def _unplaced(probe: ValueProbe, word: object) -> str:
+    return digest(probe.name, 0, canonical(word, 0))
 
 
 def _has_dots(value: object) -> bool:
@@ -124,8 +145,11 @@ def fingerprints(probe: ValueProbe, value: object) -> list[set[str]]:
     """For each entry of a value, the digests under which the right one may be recorded.
 
     A number stands on a grid of width `tolerance`, and counts for its grid line and both
-    neighbours; anything else stands for itself.
+    neighbours; anything else stands for itself. Where order does not count, all words stand at one
+    place, sorted by their digests.
     """
+    if probe.in_any_order:
+        return [{word} for word in sorted(_unplaced(probe, entry) for entry in _entries(value))]
     return [
         {digest(probe.name, place, near) for near in _near(entry, probe.tolerance)}
         for place, entry in enumerate(_entries(value))

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from .table import Line
+
 
 @dataclass(frozen=True)
 class Evidence:
@@ -25,6 +27,7 @@ class Verdict:
         score, points: what it earned, and what it could have.
         headline: what was found, in one sentence.
         evidence: the smallest that tells, or nothing.
+        table: for an answer of many arrays, a line for each.
         given: the arguments it was seen on, where they are short enough to read; otherwise "".
         cause: why, where that is known; otherwise "".
         question: what to ask oneself next; "" when passed.
@@ -39,6 +42,7 @@ class Verdict:
     points: float
     headline: str
     evidence: tuple[Evidence, ...] = ()
+    table: tuple[Line, ...] = ()
     given: str = ""
     cause: str = ""
     question: str = ""

@@ -15,6 +15,7 @@ from rich.progress import track
 from rich.table import Table
 
 from byhand_course.errors import Refused
+from byhand_course.grading.sandbox import HELP, Sandbox
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -22,10 +23,6 @@ if TYPE_CHECKING:
     from byhand_course.grading.book import Graded
     from byhand_course.grading.course import Course
 
-NO_SANDBOX = (
-    "Grading runs learners' code, and this version has no sandbox to keep it from your files and "
-    "grades. To run it all the same, on submissions that you trust, spell it out: "
-)
 LONG_TABLE = 100  # submissions; a longer class is shown by `report` only
 
 app = typer.Typer(
@@ -39,9 +36,7 @@ err = Console(stderr=True, highlight=False, soft_wrap=True)
 
 Root = Annotated[Path, typer.Option("--root", help="The course folder.", file_okay=False)]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for a script to read.")]
-NoSandbox = Annotated[
-    bool, typer.Option("--no-sandbox", help="Run learners' code with your own rights.")
-]
+InSandbox = Annotated[Sandbox, typer.Option("--sandbox", help=HELP)]
 
 
 @app.callback()
@@ -87,16 +82,20 @@ def exercises(as_json: AsJson = False) -> None:
 def judge(
     exercise: str,
     file: Annotated[str, typer.Argument(help="FILE.py, or FILE.py:FUNCTION")],
+    sandbox: InSandbox = Sandbox.NONE,
     as_json: AsJson = False,
 ) -> None:
-    """Try any function against an exercise, hidden inputs included. FILE.py is run as it is."""
+    """Try any function against an exercise, hidden inputs included.
+
+    FILE.py is run as `python FILE.py` would run it; if it is not your own: --sandbox bubblewrap.
+    """
     from byhand.render import to_text
     from byhand_course.grading.trial import try_file
     from byhand_course.lessons import find_exercise
 
     path, _, name = file.rpartition(":") if re.search(r"\.py:\w+$", file) else (file, "", "")
     lesson, task = find_exercise(exercise)
-    verdict = try_file(lesson, task, Path(path), name)
+    verdict = try_file(lesson, task, Path(path), name, sandbox)
     if as_json:
         print_json(
             {
@@ -127,7 +126,7 @@ def grade(
         int, typer.Option(min=0, help="Processes that mark; 0: one a processor.")
     ] = 0,
     again: Annotated[bool, typer.Option("--again", help="Grade what has not changed too.")] = False,
-    no_sandbox: NoSandbox = False,
+    sandbox: Annotated[Sandbox | None, typer.Option("--sandbox", help=HELP)] = None,
     as_json: AsJson = False,
     root: Root = Path(),
 ) -> None:
@@ -142,9 +141,7 @@ def grade(
     from byhand_course.grading.grade import submitted
     from byhand_course.grading.lock import only_grader
 
-    if not no_sandbox:
-        raise Refused(NO_SANDBOX + "--no-sandbox")
-    course = load_course(root)
+    course = load_course(root, sandbox)
     with only_grader(course.root, lambda says: err.print(says, markup=False)):
         students = submitted(course, assignment)
         unknown = sorted(set(student or ()) - set(students))
@@ -156,7 +153,7 @@ def grade(
             )
         chosen = student or students
         count = workers or os.cpu_count() or 1
-        start = local_pool(count, course.limits)
+        start = local_pool(count, course.limits, course.sandbox)
         steps = grade_all(course, assignment, chosen, start, room=2 * count, again=again)
         tally = show_graded(track(steps, "Grading", total=len(chosen), console=err), as_json)
     if not as_json and len(chosen) <= LONG_TABLE:
@@ -202,16 +199,38 @@ def feedback(assignment: str, root: Root = Path()) -> None:
 
 
 @app.command()
+def doctor(as_json: AsJson = False, root: Root = Path()) -> None:
+    """Say what is missing on this machine for grading, and how to get it."""
+    from byhand_course.grading.doctor import can_grade, examine
+
+    with err.status("Trying the sandbox"):
+        findings = examine(root)
+    well = can_grade(findings)
+    if as_json:
+        print_json({"can_grade": well, "findings": [asdict(found) for found in findings]})
+    else:
+        for found in findings:
+            mark = "✓" if found.ok else "✗" if found.needed else "–"
+            out.print(f"{mark} {found.what}: {found.found}", markup=False)
+            if found.advice:
+                out.print(f"{found.advice}", markup=False)
+        out.print("Grading works here." if well else "Grading does not work here yet.")
+    if not well:
+        raise typer.Exit(1)
+
+
+@app.command()
 def demo(
     folder: Annotated[Path, typer.Option(help="A new folder for the sample course.")],
     assignment: str = "week1_maths",
+    sandbox: InSandbox = Sandbox.BUBBLEWRAP,
     root: Root = Path(),
 ) -> None:
-    """Hand in a small sample class, grade it (without a sandbox), and show the result."""
+    """Hand in a small sample class, grade it, and show the result."""
     from byhand_course.grading.sample_class import make_course
 
     make_course(root, folder, assignment)
-    grade(assignment, no_sandbox=True, root=folder)
+    grade(assignment, sandbox=sandbox, root=folder)
     feedback(assignment, root=folder)
 
 

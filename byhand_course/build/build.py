@@ -73,6 +73,8 @@ def _cut(root: Path, out: Path) -> None:
     for lesson in lessons:
         for task in lesson.exercises:
             save(recorded(lesson, task), out / PROBES)
+        for name, arrays in lesson.data.items():
+            np.savez(out / PROBES / f"{name}.npz", allow_pickle=False, **arrays)
         _write_notebooks(lesson, out)
     course = json.dumps([_entry(lesson) for lesson in lessons], indent=1, ensure_ascii=False)
     (out / PROBES / "course.json").write_text(course + "\n", encoding="utf-8")

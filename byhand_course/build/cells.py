@@ -13,7 +13,15 @@ from typing import Any
 
 import numpy as np
 
-from byhand_course.lessons import ByHand, Exercise, FreeAnswer, Prediction, Task, total_points
+from byhand_course.lessons import (
+    ByHand,
+    Exercise,
+    FreeAnswer,
+    Prediction,
+    Task,
+    as_points,
+    total_points,
+)
 
 BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
 WIDTH = 80  # what a notebook shows of a line without scrolling
@@ -65,6 +73,21 @@ def check_source(task: Task) -> str:
     if isinstance(task, Exercise):
         return f"check({task.variable})"
     return f"check({task.variable}={task.variable})"
+
+
+def rubric_source(task: FreeAnswer) -> str:
+    """The folded text below an answer in words: what earns which points, with an example each."""
+    parts = ["<details><summary>The rubric: open it once your answer is written</summary>"]
+    for place, (points, says) in enumerate(task.rubric):
+        parts.append(f"**{as_points(points)} point{'' if points == 1 else 's'}.** {says}")
+        if task.examples:
+            parts.append(f"> For instance: {task.examples[place]}")
+    return "\n\n".join([*parts, "</details>"])
+
+
+def rubric_metadata(task: FreeAnswer) -> dict[str, Any]:
+    """nbgrader's metadata (schema 3) of the rubric: locked, so that grading sees our own text."""
+    return _metadata(f"rubric-{task.name}", grade=False, solution=False)
 
 
 def answer_metadata(task: Task) -> dict[str, Any]:

@@ -46,11 +46,21 @@ def _fault(task: Task) -> str | None:
     if isinstance(task, Exercise):
         return _function_fault(task)
     if isinstance(task, FreeAnswer):
-        best = max((points for points, _ in task.rubric), default=0)
-        if best != task.points:
-            return f"points do not add up: the rubric's best level gives {best}, not {task.points}"
+        return _rubric_fault(task)
     if isinstance(task, Prediction) and task.options and task.answer not in task.options:
         return f"the answer {task.answer!r} is not one of the options"
+    return None
+
+
+def _rubric_fault(task: FreeAnswer) -> str | None:
+    levels = [points for points, _ in task.rubric]
+    best = max(levels, default=0)
+    if best != task.points:
+        return f"points do not add up: the rubric's best level gives {best}, not {task.points}"
+    if levels != sorted(set(levels), reverse=True):
+        return f"the rubric's levels give {levels}; let each give fewer points than the one before"
+    if len(task.examples) not in (0, len(levels)):
+        return f"{len(task.examples)} examples for {len(levels)} levels; give one for each, or none"
     return None
 
 

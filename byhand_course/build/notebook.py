@@ -22,6 +22,8 @@ from .cells import (
     answer_metadata,
     check_metadata,
     check_source,
+    rubric_metadata,
+    rubric_source,
     solution_source,
 )
 
@@ -84,7 +86,7 @@ def _map(lesson: Lesson) -> NotebookNode:
 
 
 def _cells(lesson: Lesson, drafts: list[NotebookNode]) -> Iterator[NotebookNode]:
-    """The lesson's cells, with exercises and checks put in."""
+    """The lesson's cells, with exercises, checks and rubrics put in."""
     by_name = {task.name: task for task in lesson.exercises}
     checked: Task | None = None
     for draft in drafts:
@@ -94,7 +96,14 @@ def _cells(lesson: Lesson, drafts: list[NotebookNode]) -> Iterator[NotebookNode]
             yield new(
                 solution_source(task), id=task.name, metadata={"nbgrader": answer_metadata(task)}
             )
-            checked = None if isinstance(task, FreeAnswer) else task
+            checked = task
+            if isinstance(task, FreeAnswer):
+                checked = None
+                yield new_markdown_cell(
+                    rubric_source(task),
+                    id=f"rubric-{task.name}",
+                    metadata={"nbgrader": rubric_metadata(task)},
+                )
         elif checked is not None:
             yield new_code_cell(
                 check_source(checked),

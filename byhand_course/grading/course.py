@@ -16,6 +16,7 @@ from traitlets.config import Config, PyFileConfigLoader
 from byhand_course.errors import Refused
 
 from .engine import Limits
+from .sandbox import Sandbox
 
 if TYPE_CHECKING:
     from nbgrader.apps import NbGraderAPI
@@ -53,6 +54,22 @@ class Course:
             question_timeout_s=float(told.get("question_timeout_s", Limits.question_timeout_s)),
         )
 
+    @property
+    def sandbox(self) -> Sandbox:
+        """What keeps learners' code in, as nbgrader_config.py has it, or the command line.
+
+        Raises:
+            Refused: if there is no sandbox of that name.
+        """
+        name = str(self.config.JudgeNotebook.get("sandbox", Sandbox.BUBBLEWRAP))
+        try:
+            return Sandbox(name)
+        except ValueError:
+            known = ", ".join(Sandbox)
+            raise Refused(
+                f"{CONFIG} names the sandbox {name!r}, which there is not; there are {known}."
+            ) from None
+
     def folder(self, step: str) -> Path:
         """The folder of one of nbgrader's steps: "source", "release", "submitted", "autograded"."""
         return self.root / self._setting(f"{step}_directory", step)
@@ -61,8 +78,12 @@ class Course:
         return str(self.config.CourseDirectory.get(name, default))
 
 
-def load_course(root: Path) -> Course:
+def load_course(root: Path, sandbox: Sandbox | None = None) -> Course:
     """The course in root.
+
+    Args:
+        root: the course folder.
+        sandbox: what keeps learners' code in, if not what the course's settings say.
 
     Raises:
         NoCourse: if root has no nbgrader_config.py.
@@ -74,6 +95,8 @@ def load_course(root: Path) -> Course:
     os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
     config = Config(PyFileConfigLoader(CONFIG, path=str(root)).load_config())
     config.CourseDirectory.root = str(root)
+    if sandbox is not None:
+        config.JudgeNotebook.sandbox = sandbox.value
     return Course(root, config)
 
 

@@ -11,29 +11,23 @@ noted, its process is killed, and a new one takes the notebook's other cells.
 
 import builtins
 import contextlib
-import json
-import shutil
-import socket
-import subprocess
-import sys
-import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import Self
 
 import numpy as np
 
-import byhand
 from byhand.ask import Answer
 from byhand.tree import Code, NotATree, flatten, unflatten
 
-from .frames import Gone, Hostile, pack, read_json, read_outputs, receive, send
+from .errors import EngineError
+from .frames import Gone, Hostile, pack, read_outputs
+from .processes import DOCTOR, NotebookProcess, Server, WarmParent
+from .sandbox import Sandbox
 
-INSIDE = Path(__file__).with_name("inside.py")
 NOTHING_SERVED: Mapping[str, Callable] = MappingProxyType({})
 FAILURES = {
     TimeoutError: "timeout",
@@ -48,10 +42,6 @@ EXCEPTION_NAMES = frozenset({"LinAlgError", "AxisError"}) | {
 }
 
 
-class EngineError(RuntimeError):
-    """The engine itself cannot work; no learner is to blame, and nothing is judged."""
-
-
 @dataclass(frozen=True)
 class Limits:
     """What one notebook may use.
@@ -63,8 +53,7 @@ class Limits:
         memory_bytes: address space of each process.
         file_bytes: length of each file it writes.
         open_files: descriptors of each process.
-        processes: how many processes its user may have, or None. The kernel counts all of the
-            user's processes on the machine, so a number makes sense only for a user of its own.
+        processes: how many processes each notebook may have.
         text_chars: text in the outputs of one cell.
         picture_chars: pictures in the outputs of one cell, in base64.
         served_calls: calls back to the grader in one question.
@@ -79,7 +68,7 @@ class Limits:
     memory_bytes: int = 2 << 30
     file_bytes: int = 16 << 20
     open_files: int = 256
-    processes: int | None = None
+    processes: int = 64
     text_chars: int = 64 << 10
     picture_chars: int = 1 << 20
     served_calls: int = 10_000
@@ -120,11 +109,13 @@ class Engine:
 
     Args:
         limits: what each notebook may use.
+        sandbox: what keeps notebooks in.
     """
 
-    def __init__(self, limits: Limits | None = None) -> None:
+    def __init__(self, limits: Limits | None = None, sandbox: Sandbox = Sandbox.BUBBLEWRAP) -> None:
         self.limits = limits or Limits()
-        self._parent: _WarmParent | None = None
+        self.sandbox = sandbox
+        self._parent: WarmParent | None = None
         self._notebooks: set[Notebook] = set()
 
     def __enter__(self) -> Self:
@@ -138,6 +129,14 @@ class Engine:
     ) -> None:
         self.close()
 
+    def start(self) -> None:
+        """Start the warm parent now, and not with the first notebook.
+
+        Raises:
+            EngineError: if the sandbox cannot be made here; the sentence says what to do.
+        """
+        self._warm_parent()
+
     def open(
         self, cells: Sequence[str], earlier: Mapping[str, Callable] = NOTHING_SERVED
     ) -> "Notebook":
@@ -148,9 +147,9 @@ class Engine:
             earlier: what `byhand.mine` lends to the notebook; a call is answered here.
 
         Raises:
-            EngineError: if no process can be started.
+            EngineError: if no process can be started, or the sandbox cannot be made here.
         """
-        self._warm_parent()  # its second is not the notebook's
+        self.start()  # its second is not the notebook's
         notebook = Notebook(self, cells, earlier)
         self._notebooks.add(notebook)
         try:
@@ -166,16 +165,20 @@ class Engine:
             notebook.close()
         self._drop_parent()
 
-    def fork(self) -> "_Process":
+    def fork(self) -> NotebookProcess:
         """A fresh process for a notebook; if the warm parent has died, from a new one."""
+        said = ""
         for _ in range(2):
             try:
-                return self._warm_parent().fork(self.limits)
+                return self._warm_parent().fork(self.limits.inside())
             except Gone:
+                said = self._warm_parent().said()
                 self._drop_parent()
-        raise EngineError("a notebook's process could not be started, nor in a new warm parent")
+        raise EngineError(
+            f"No notebook can be started in the sandbox ({self.sandbox}): {said}. {DOCTOR}"
+        )
 
-    def end(self, process: "_Process") -> None:
+    def end(self, process: NotebookProcess) -> None:
         """Kill a notebook's process with all it started."""
         try:
             process.end()
@@ -186,9 +189,9 @@ class Engine:
         """Let go of a notebook that was closed."""
         self._notebooks.discard(notebook)
 
-    def _warm_parent(self) -> "_WarmParent":
+    def _warm_parent(self) -> WarmParent:
         if self._parent is None:
-            self._parent = _WarmParent()
+            self._parent = WarmParent(self.sandbox)
         return self._parent
 
     def _drop_parent(self) -> None:
@@ -213,7 +216,7 @@ class Notebook:
         self._most_lines = max((cell.count("\n") + 1 for cell in cells), default=0)
         self._budget = _Budget(engine.limits.notebook_timeout_s)
         self._lost: set[int] = set()  # cells that cost a process, and are not run again
-        self._process: _Process | None = None
+        self._process: NotebookProcess | None = None
         self._used = False  # whether that process has been asked anything
         self._closed = False
         self.outcomes: list[CellOutcome] = []
@@ -298,7 +301,7 @@ class Notebook:
             self._kill()
             return Answer(failure=_failure(error))
 
-    def _server(self, serve: Mapping[str, Callable]) -> "Server":
+    def _server(self, serve: Mapping[str, Callable]) -> Server:
         """Answers calls with serve's functions and earlier ones, and counts them."""
         limits, calls = self._engine.limits, 0
         served = {**self._earlier, **serve}
@@ -365,9 +368,6 @@ class _Budget:
 
 
 # What a notebook's process says, and what it is told
-
-
-Server = Callable[[dict, list[np.ndarray]], bytes]
 
 
 def _failure(error: BaseException) -> str:
@@ -447,168 +447,3 @@ def _is_modest(value: object, limits: Limits) -> bool:
     if isinstance(value, (tuple, list)):
         return all(_is_modest(item, limits) for item in value)
     return True
-
-
-# Processes
-
-
-class _WarmParent:
-    """The process of inside.py that forks notebooks, and the folder that is all it may write to."""
-
-    START_TIMEOUT_S = 60.0  # it imports for a second or two, longer on a busy machine
-    REPLY_TIMEOUT_S = 10.0  # it forks and kills in milliseconds
-
-    def __init__(self) -> None:
-        self._folder = Path(tempfile.mkdtemp(prefix="byhand-grading-"))
-        self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with theirs, (self._folder / "errors.txt").open("wb") as errors:
-            self._popen = subprocess.Popen(
-                _command(theirs.fileno()),
-                pass_fds=(theirs.fileno(),),
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=errors,
-                cwd=self._folder,
-                env=_environment(self._folder),
-                start_new_session=True,  # Ctrl-C is for the grader to handle
-            )
-        try:
-            self._reply(self.START_TIMEOUT_S)
-        except Gone as error:
-            words = (self._folder / "errors.txt").read_text(errors="replace")[-2000:]
-            self.close()
-            raise EngineError(f"the warm parent did not start. It said: {words}") from error
-
-    def fork(self, limits: Limits) -> "_Process":
-        """Fork a notebook's process.
-
-        Raises:
-            Gone: if this parent is dead or hung, or the process did not come to be ready.
-        """
-        ours, theirs = socket.socketpair()
-        try:
-            with theirs:
-                pid = self._request({"op": "fork", "limits": limits.inside()}, theirs)
-            ours.settimeout(self.REPLY_TIMEOUT_S)
-            if not ours.recv(1):
-                raise Gone("a notebook's process died before it was ready")
-        except OSError as error:
-            ours.close()
-            raise Gone("a notebook's process did not become ready") from error
-        except Gone:
-            ours.close()
-            raise
-        return _Process(self, pid, ours)
-
-    def end(self, pid: int) -> None:
-        """Kill a notebook's process group, wait for its end, and have its folder removed.
-
-        Raises:
-            Gone: if this parent is dead or hung.
-        """
-        self._request({"op": "end", "pid": pid})
-
-    def close(self) -> None:
-        """End the parent and all its forks, and remove its folder."""
-        self._control.close()
-        try:
-            self._popen.wait(timeout=self.REPLY_TIMEOUT_S)
-        except subprocess.TimeoutExpired:
-            self._popen.kill()
-            self._popen.wait()
-        with contextlib.suppress(RecursionError):  # folders a thousand deep
-            shutil.rmtree(self._folder, ignore_errors=True)
-
-    def _request(self, message: dict, descriptor: socket.socket | None = None) -> int:
-        descriptors = [] if descriptor is None else [descriptor.fileno()]
-        try:
-            self._control.settimeout(self.REPLY_TIMEOUT_S)
-            socket.send_fds(self._control, [json.dumps(message).encode()], descriptors)
-        except OSError as error:
-            raise Gone("the warm parent cannot be reached") from error
-        return self._reply(self.REPLY_TIMEOUT_S)
-
-    def _reply(self, timeout_s: float) -> int:
-        self._control.settimeout(timeout_s)
-        try:
-            reply = read_json(self._control.recv(4096))
-        except (OSError, Hostile) as error:
-            raise Gone("the warm parent gave no reply") from error
-        pid = reply.get("pid") if isinstance(reply, dict) else None
-        if type(pid) is not int or pid <= 0:
-            raise Gone("the warm parent gave no process id")
-        return pid
-
-
-def _command(descriptor: int) -> list[str]:
-    """The command line of the warm parent; the only place where one is made.
-
-    Args:
-        descriptor: of its control socket.
-    """
-    folder = Path(byhand.__file__).parents[1]  # -I would find no package beside the working folder
-    return [sys.executable, "-I", "-B", str(INSIDE), str(descriptor), str(folder)]
-
-
-def _environment(folder: Path) -> dict[str, str]:
-    """All that the warm parent finds in its environment: nothing of the grader's own."""
-    return {
-        "HOME": str(folder),
-        "TMPDIR": str(folder),
-        "IPYTHONDIR": str(folder / "ipython"),
-        "MPLCONFIGDIR": str(folder / "matplotlib"),
-        "MPLBACKEND": "Agg",
-        "LANG": "C.UTF-8",
-        "OPENBLAS_NUM_THREADS": "1",  # a fork takes one thread along; more would be missed
-        "OMP_NUM_THREADS": "1",
-    }
-
-
-class _Process:
-    """A notebook's process, and the socket through which it is handed a channel a request."""
-
-    def __init__(self, parent: _WarmParent, pid: int, requests: socket.socket) -> None:
-        self._parent = parent
-        self._pid = pid
-        self._requests = requests
-
-    def converse(
-        self, frame: bytes, deadline: float, server: Server
-    ) -> tuple[dict, list[np.ndarray]]:
-        """Send a request and return the reply to it, answering calls back with server meanwhile.
-
-        Raises:
-            TimeoutError: if there is no reply by the deadline.
-            Gone: if the process that should reply has died.
-            Hostile: if it sent something else.
-        """
-        ours, theirs = socket.socketpair()
-        with ours:
-            with theirs:
-                self._hand_over(theirs, deadline)
-            send(ours, frame, deadline)
-            while True:
-                reply, arrays = receive(ours, deadline)
-                if not isinstance(reply, dict):
-                    raise Hostile("a reply is no object")
-                if reply.get("op") != "call":
-                    return reply, arrays
-                send(ours, server(reply, arrays), deadline)
-
-    def end(self) -> None:
-        """Kill it.
-
-        Raises:
-            Gone: if the warm parent that should kill it is dead or hung.
-        """
-        self._requests.close()
-        self._parent.end(self._pid)
-
-    def _hand_over(self, channel: socket.socket, deadline: float) -> None:
-        self._requests.settimeout(max(deadline - time.monotonic(), 0.001))
-        try:
-            socket.send_fds(self._requests, [b"\0"], [channel.fileno()])
-        except TimeoutError:
-            raise
-        except OSError as error:
-            raise Gone("a notebook's process has died") from error

@@ -20,12 +20,15 @@ from byhand_course.errors import Refused
 
 from .engine import EngineError, Limits
 from .marking import Job, Marked, mark, own_engine
+from .sandbox import Sandbox
 
 PR_SET_PDEATHSIG = 1
 MOST_STUMBLES = 5  # one after another, before the grader gives up
 
 
-def local_pool(workers: int, limits: Limits) -> Callable[[], Executor]:
+def local_pool(
+    workers: int, limits: Limits, sandbox: Sandbox = Sandbox.BUBBLEWRAP
+) -> Callable[[], Executor]:
     """What starts a pool of worker processes, each with a warm engine."""
 
     def start() -> Executor:
@@ -33,7 +36,7 @@ def local_pool(workers: int, limits: Limits) -> Callable[[], Executor]:
             workers,
             mp_context=multiprocessing.get_context("fork"),
             initializer=_begin_work,
-            initargs=(limits,),
+            initargs=(limits, sandbox),
         )
         pool.submit(_nothing)  # so that they all start at once
         return pool
@@ -41,12 +44,12 @@ def local_pool(workers: int, limits: Limits) -> Callable[[], Executor]:
     return start
 
 
-def _begin_work(limits: Limits) -> None:
+def _begin_work(limits: Limits, sandbox: Sandbox) -> None:
     """Be a worker: die with the grader, leave Ctrl-C to it, and have an engine warm."""
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with suppress(EngineError):  # said when the first job needs it
-        own_engine(limits).open([]).close()
+        own_engine(limits, sandbox).open([]).close()
 
 
 def _nothing() -> None:

@@ -101,8 +101,9 @@ class _Round:
         if not pending.submission.in_gradebook:
             return []
         pending.settled = self._book.settled(student)
+        limits, sandbox = self._course.limits, self._course.sandbox
         jobs = [
-            Job(student, self._templates[name], file.raw, self._seed, self._course.limits)
+            Job(student, self._templates[name], file.raw, self._seed, limits, sandbox)
             for name, file in pending.submission.notebooks.items()
             if self._again or self._has_changed(student, name, file.raw, pending.settled)
         ]

@@ -1,7 +1,8 @@
 """What runs on the learner's side of the wall: a warm parent, and one fork of it for each notebook.
 
-Started by its path, as `python -I -B inside.py DESCRIPTOR FOLDER`: the descriptor of the control
-socket, and the folder that holds the package `byhand`. It imports nothing of ours but `byhand`.
+Started by its path, as `python -I -B inside.py DESCRIPTOR FOLDER SANDBOX`: the descriptor of the
+control socket, the folder that holds the package `byhand`, and the tier that it runs in (see
+sandbox.py). It imports nothing of ours but `byhand` and walls.py beside it.
 
     the warm parent   imports all that notebooks need, then forks and ends notebooks as it is told
     a notebook        runs cells; its state is what the learner's code made of it
@@ -14,37 +15,42 @@ has. So nothing here is worth reading, and nothing that is sent from here is bel
 import base64
 import builtins
 import contextlib
-import ctypes
 import gc
 import io
 import json
 import os
 import re
-import resource
 import shutil
 import signal
-import site
 import socket
 import struct
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
 
+sys.path.extend([os.path.dirname(os.path.abspath(__file__)), sys.argv[2]])
 import matplotlib.pyplot as plt
 import numpy as np
+import walls  # type: ignore[import-not-found]
 from IPython.core import page
 from IPython.core.displayhook import DisplayHook
 from IPython.core.displaypub import DisplayPublisher
 from IPython.core.history import HistoryManager
 from IPython.core.interactiveshell import InteractiveShell
 
-sys.path.insert(0, sys.argv[2])  # -I leaves out every folder but the environment's own
 from byhand.ask import Answer, ask
 from byhand.mine import serve_from
 from byhand.tree import Code, flatten, unflatten
 
-if sys.argv[2] not in site.getsitepackages():  # what else lies there is not for notebooks
-    sys.path[:] = [folder for folder in sys.path if folder != sys.argv[2]]
+del sys.path[-2:]  # what else lies there is not for notebooks
+FOLDER, SANDBOX = sys.argv[2:]
+BUBBLEWRAP, LANDLOCK = SANDBOX == "bubblewrap", SANDBOX == "landlock"
+if BUBBLEWRAP or LANDLOCK:
+    sys.path.append(FOLDER)  # it was made for them
+READABLE: list[str] = []  # in the sandbox `landlock`, beside the folder of packages
+if LANDLOCK:
+    with open(os.path.join(os.path.dirname(FOLDER), "readable.json")) as file:
+        READABLE = json.load(file)
 
 PICTURE = "image/png"
 PLAIN = "text/plain"
@@ -52,8 +58,6 @@ ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 MAX_OUTPUTS = 200  # in one cell
 CUT = "\n[The rest of this cell's output is left out: there is too much of it.]\n"
 MAX_DESCRIPTORS = 4096  # closed in a new notebook; the warm parent never has this many
-PR_SET_PDEATHSIG = 1
-PR_SET_CHILD_SUBREAPER = 36
 
 
 # The warm parent
@@ -62,8 +66,10 @@ PR_SET_CHILD_SUBREAPER = 36
 def main() -> None:
     """Be the warm parent until the grader hangs up."""
     control = socket.socket(fileno=int(sys.argv[1]))
-    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)  # orphans come here to be reaped
+    walls.adopt_orphans()
     shell = warm_shell()
+    if BUBBLEWRAP or LANDLOCK:
+        walls.call_filter(walls.machine(), alone=BUBBLEWRAP)
     gc.collect()
     gc.freeze()  # so that no fork copies pages only to count references in them
     folders: dict[int, str] = {}
@@ -88,13 +94,15 @@ def fork_notebook(
     shell: "Shell", requests: socket.socket, limits: dict, folders: dict[int, str]
 ) -> int:
     """Fork a notebook with an empty folder of its own, and return its process id."""
-    folder = tempfile.mkdtemp(prefix="notebook-")
-    pid = os.fork()
+    folder = "/work" if BUBBLEWRAP else tempfile.mkdtemp(prefix="notebook-")
+    pid = walls.fork_apart() if BUBBLEWRAP else os.fork()
     if pid == 0:
         try:
             settle(requests, folder, limits)
             requests.send(b"\0")  # ready, and no line of the learner's has run
             serve_notebook(shell, requests, limits)
+        except walls.WallError as error:
+            os.write(2, f"{error}\n".encode())  # read by the grader if no notebook can be started
         finally:
             os._exit(0)
     folders[pid] = folder
@@ -102,13 +110,16 @@ def fork_notebook(
 
 
 def end_notebook(pid: int, folders: dict[int, str]) -> None:
-    """Kill a notebook with its whole process group, wait until all are gone, remove its folder."""
+    """Kill a notebook with all it started, wait until they are gone, and remove its folder."""
     folder = folders.pop(pid, None)
     if folder is None:
         return  # no notebook of ours, or ended before
     with contextlib.suppress(ProcessLookupError):
-        os.kill(pid, signal.SIGKILL)  # it may be so young that it leads no group yet
-    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)  # in a pid namespace of its own this ends them all
+    if BUBBLEWRAP:
+        os.waitpid(pid, 0)
+        return
+    with contextlib.suppress(ProcessLookupError):  # it may be so young that it leads no group yet
         os.killpg(pid, signal.SIGKILL)
     for waited_for in (pid, -pid):
         with contextlib.suppress(ChildProcessError):
@@ -119,41 +130,34 @@ def end_notebook(pid: int, folders: dict[int, str]) -> None:
 
 
 def settle(requests: socket.socket, folder: str, limits: dict) -> None:
-    """Turn a fresh fork into a notebook's own process. Its limits, and walls to come, are set here.
+    """Turn a fresh fork into a notebook's own process, inside all its walls.
 
     Args:
         requests: the only descriptor it keeps.
-        folder: its working directory, home, and place for temporary files.
-        limits: see `apply_limits`.
+        folder: its working directory.
+        limits: see `walls.limit`.
     """
     os.setsid()
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if BUBBLEWRAP:
+        walls.settle_apart()
+    else:
+        walls.die_with_parent()
+        os.environ.update(HOME=folder, TMPDIR=folder)
+        tempfile.tempdir = folder
     nowhere = os.open(os.devnull, os.O_RDWR)
     for standard in (0, 1, 2):
         os.dup2(nowhere, standard)
     os.closerange(3, requests.fileno())
     os.closerange(requests.fileno() + 1, MAX_DESCRIPTORS)
     os.chdir(folder)
-    os.environ.update(HOME=folder, TMPDIR=folder)
-    tempfile.tempdir = folder
-    np.random.seed()  # forks share what the parent has drawn from; `random` renews itself
-    apply_limits(limits)
-
-
-def apply_limits(limits: dict) -> None:
-    """Set this process's resource limits, none above what it may have; None is left as it is."""
-    amounts = {
-        resource.RLIMIT_AS: limits["memory_bytes"],
-        resource.RLIMIT_CPU: limits["cpu_s"],
-        resource.RLIMIT_FSIZE: limits["file_bytes"],
-        resource.RLIMIT_NOFILE: limits["open_files"],
-        resource.RLIMIT_NPROC: limits["processes"],
-        resource.RLIMIT_CORE: 0,
-    }
-    for kind, amount in amounts.items():
-        _, most = resource.getrlimit(kind)
-        if amount is not None and (most == resource.RLIM_INFINITY or amount < most):
-            resource.setrlimit(kind, (amount, amount))
+    np.random.seed(np.frombuffer(os.urandom(32), np.uint32))  # `random` renews itself in a fork
+    walls.limit(limits)
+    if BUBBLEWRAP or LANDLOCK:
+        walls.drop_rights()
+    if LANDLOCK:
+        walls.keep_to(READABLE, folder)
+    if BUBBLEWRAP or LANDLOCK:
+        walls.filter_calls(alone=BUBBLEWRAP)
 
 
 # The shell, and what it catches
@@ -172,6 +176,7 @@ class Capture:
         self._text_room = text_chars
         self._picture_room = picture_chars
         self._cut = False  # something did not fit; nothing is taken after it but errors
+        self._named: dict[str, dict] = {}  # displays that may be renewed, by display_id
 
     def write(self, name: str, text: str) -> None:
         """Take what was printed on "stdout" or "stderr"."""
@@ -185,10 +190,31 @@ class Capture:
             self._append({"output_type": "stream", "name": name, "text": text})
         self._say_if_cut()
 
-    def show(self, output_type: str, data: dict, **more: object) -> None:
-        """Take a display_data or execute_result; only its plain text and its picture are kept."""
+    def show(
+        self,
+        output_type: str,
+        data: dict,
+        name: str | None = None,
+        update: bool = False,
+        **more: object,
+    ) -> None:
+        """Take a display_data or execute_result; only its plain text and its picture are kept.
+
+        Args:
+            output_type: as nbformat calls it.
+            data: contents by MIME type.
+            name: the display_id, if it has one.
+            update: whether it takes the place of what this cell showed under that name, if it did.
+            more: other fields of the output.
+        """
         if self._cut:
             return
+        shown = self._named.get(name or "") if update else None
+        if update and shown is None:
+            return  # another cell's output, which is written already
+        if shown is not None:
+            self._text_room += len(shown["data"].get(PLAIN, ""))
+            self._picture_room += len(shown["data"].get(PICTURE, ""))
         kept = {}
         if isinstance(data.get(PLAIN), str):
             kept[PLAIN] = self._fit(data[PLAIN])
@@ -198,8 +224,12 @@ class Capture:
             if not self._cut:
                 self._picture_room -= len(picture)
                 kept[PICTURE] = picture
-        if kept:
+        if shown is not None:
+            shown["data"] = kept or {PLAIN: ""}
+        elif kept:
             self._append({"output_type": output_type, "data": kept, "metadata": {}, **more})
+            if name and not self._cut:
+                self._named[name] = self.outputs[-1]
         self._say_if_cut()
 
     def fail(self, name: str, words: str, traceback: list[str]) -> None:
@@ -276,9 +306,16 @@ class Displays(DisplayPublisher):
     """Catches what `display` is called with."""
 
     def publish(
-        self, data: dict, metadata: object = None, source: object = None, **_: object
+        self,
+        data: dict,
+        metadata: object = None,
+        source: object = None,
+        transient: dict | None = None,
+        update: bool = False,
+        **_: object,
     ) -> None:
-        Shell.instance().capture.show("display_data", data)
+        name = (transient or {}).get("display_id")
+        Shell.instance().capture.show("display_data", data, name, update)
 
     def clear_output(self, wait: bool = False) -> None:
         pass
@@ -311,6 +348,7 @@ def warm_shell() -> Shell:
     plt.show = show_figures
     shell.events.register("post_execute", show_figures)
     serve_from(Served)  # what `mine` lends in grading
+    np.random.default_rng()  # without a seed it needs 5 ms of imports
     with listening(shell, Capture(1 << 16, 1 << 20)):
         shell.run_cell("1 / 0")  # a traceback needs 0.2 s of imports
         shell.run_cell("import matplotlib.pyplot as plt; plt.plot([1, 2]); plt.title('$x$')")
@@ -349,16 +387,26 @@ def serve_notebook(shell: Shell, requests: socket.socket, limits: dict) -> None:
 
     A channel for each request keeps answers apart, and closes when the process that answers dies.
     """
+    questions: set[int] = set()
     while True:
         _, descriptors, _, _ = socket.recv_fds(requests, 1, 1)
         if not descriptors:
             return
+        questions -= {pid for pid in questions if has_ended(pid)}
         with socket.socket(fileno=descriptors[0]) as channel:
             request, arrays = receive(channel)
             if request["op"] == "run":
                 send(channel, run_cell(shell, channel, request, limits))
             else:
-                answer_in_a_fork(shell, requests, channel, request, arrays)
+                questions.add(answer_in_a_fork(shell, requests, channel, request, arrays))
+
+
+def has_ended(pid: int) -> bool:
+    """Whether a child is no more; waiting for it at once would cost the next question 2 ms."""
+    try:
+        return os.waitpid(pid, os.WNOHANG) != (0, 0)
+    except ChildProcessError:  # the learner's code has waited for it
+        return True
 
 
 def run_cell(shell: Shell, channel: socket.socket, request: dict, limits: dict) -> dict:
@@ -375,8 +423,8 @@ def run_cell(shell: Shell, channel: socket.socket, request: dict, limits: dict) 
 
 def answer_in_a_fork(
     shell: Shell, requests: socket.socket, channel: socket.socket, request: dict, arrays: list
-) -> None:
-    """Answer from a fork, so that a question leaves no trace in the notebook."""
+) -> int:
+    """Answer from a fork, so that a question leaves no trace in the notebook; return its id."""
     pid = os.fork()
     if pid == 0:
         try:
@@ -384,7 +432,7 @@ def answer_in_a_fork(
             send(channel, *answer(shell, channel, request, arrays))
         finally:
             os._exit(0)
-    os.waitpid(pid, 0)  # after which the channel is closed: the grader knows at once of a death
+    return pid
 
 
 def answer(

@@ -19,6 +19,7 @@ from .engine import CellOutcome, Engine, Limits
 from .handed_in import Unreadable, read_cells
 from .judging import judge_notebook
 from .restore import Template, restore
+from .sandbox import Sandbox
 
 MAX_LINES = 1000  # of text in the outputs of a cell, as nbgrader's LimitOutput has it
 MAX_TRACEBACK = 100
@@ -40,6 +41,7 @@ class Job:
         raw: the file as it was handed in.
         seed: of the hidden questions.
         limits: what it may use.
+        sandbox: what keeps it in.
     """
 
     student: str
@@ -47,6 +49,7 @@ class Job:
     raw: bytes
     seed: int
     limits: Limits = field(default_factory=Limits)
+    sandbox: Sandbox = Sandbox.BUBBLEWRAP
 
 
 @dataclass(frozen=True)
@@ -82,7 +85,7 @@ def mark(job: Job) -> Marked:
         lesson = lesson_of(notebook)
         handed_in, read = read_cells(job.raw)
         cells, repairs = restore(job.template, lesson, handed_in)
-        verdicts = fill_in(cells, lesson, job.seed, own_engine(job.limits))
+        verdicts = fill_in(cells, lesson, job.seed, own_engine(job.limits, job.sandbox))
     except Unreadable as refused:
         return Marked(job.student, notebook, failure=str(refused))
     except Exception as error:
@@ -122,13 +125,14 @@ def _scores(
 _mine = threading.local()
 
 
-def own_engine(limits: Limits) -> Engine:
-    """The one warm engine of this thread with these limits; it ends with the process."""
-    engines: dict[Limits, Engine] = _mine.__dict__.setdefault("engines", {})
-    if limits not in engines:
-        engines[limits] = Engine(limits)
-        Finalize(None, engines[limits].close, exitpriority=1)  # runs in forked workers too
-    return engines[limits]
+def own_engine(limits: Limits, sandbox: Sandbox = Sandbox.BUBBLEWRAP) -> Engine:
+    """The one warm engine of this thread of this kind; it ends with the process."""
+    engines: dict[tuple[Limits, Sandbox], Engine] = _mine.__dict__.setdefault("engines", {})
+    kind = limits, sandbox
+    if kind not in engines:
+        engines[kind] = Engine(limits, sandbox)
+        Finalize(None, engines[kind].close, exitpriority=1)  # runs in forked workers too
+    return engines[kind]
 
 
 @cache

@@ -13,7 +13,7 @@ import nbformat
 from nbconvert.exporters import NotebookExporter
 from nbformat.notebooknode import NotebookNode
 from nbgrader.preprocessors import NbGraderPreprocessor
-from traitlets import Bool, Float
+from traitlets import Enum, Float
 from traitlets.log import get_logger
 
 from byhand_course.errors import Refused
@@ -24,20 +24,16 @@ from .handed_in import Unreadable, read_cells
 from .intake import TIMESTAMP, Submission, receive, shown
 from .marking import fill_in, lesson_of, own_engine
 from .restore import read_template, restore
+from .sandbox import HELP, Sandbox
 from .seeds import hidden_seed
-
-NO_SANDBOX = (
-    "Grading runs learners' code, and this version has no sandbox to keep it from your files and "
-    "grades. To run it all the same, on submissions that you trust, spell it out: "
-)
 
 
 class JudgeNotebook(NbGraderPreprocessor):
     """Runs a submitted notebook in the fork engine and writes verdicts into its check cells."""
 
-    no_sandbox = Bool(
-        False, help="Run learners' code with your own rights, since there is no sandbox yet."
-    ).tag(config=True)
+    sandbox = Enum([tier.value for tier in Sandbox], Sandbox.BUBBLEWRAP.value, help=HELP).tag(
+        config=True
+    )
     cell_timeout_s = Float(Limits.cell_timeout_s, help="Seconds that one cell may take.").tag(
         config=True
     )
@@ -47,14 +43,13 @@ class JudgeNotebook(NbGraderPreprocessor):
 
     def preprocess(self, nb: NotebookNode, resources: dict) -> tuple[NotebookNode, dict]:
         """Fill in the outputs of every code cell; those of check cells are the grader's own."""
-        if not self.no_sandbox:
-            raise Refused(NO_SANDBOX + "--JudgeNotebook.no_sandbox=True")
         told = resources["nbgrader"]
         seed = hidden_seed(told["db_url"], told["assignment"])
         limits = Limits(
             cell_timeout_s=self.cell_timeout_s, question_timeout_s=self.question_timeout_s
         )
-        fill_in(nb.cells, lesson_of(told["notebook"]), seed, own_engine(limits))
+        engine = own_engine(limits, Sandbox(self.sandbox))
+        fill_in(nb.cells, lesson_of(told["notebook"]), seed, engine)
         return nbformat.from_dict(nb), resources
 
 

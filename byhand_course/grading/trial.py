@@ -10,6 +10,7 @@ from byhand_course.lessons import Exercise, FreeAnswer, Lesson, Task
 
 from .engine import Engine
 from .judging import earlier_functions, judge_task
+from .sandbox import Sandbox
 
 TRIAL_SEED = 20_170_612  # any number: a trial is to give the same verdict each time
 
@@ -18,13 +19,16 @@ class CannotTry(Refused):
     """The file holds nothing that could be tried; the message says what it holds."""
 
 
-def try_file(lesson: Lesson, task: Task, file: Path, name: str = "") -> Verdict:
+def try_file(
+    lesson: Lesson, task: Task, file: Path, name: str = "", sandbox: Sandbox = Sandbox.NONE
+) -> Verdict:
     """Judge what file defines, in a process apart; the file is run as `python file` would run it.
 
     Args:
         lesson, task: the exercise.
         file: Python source.
         name: of the function or value in it; by default the exercise's own, or the only function.
+        sandbox: what keeps it in, if it is not your own.
 
     Raises:
         CannotTry: if there is no such file, it is not Python, or does not say what to try.
@@ -36,7 +40,7 @@ def try_file(lesson: Lesson, task: Task, file: Path, name: str = "") -> Verdict:
     name = name or _choose(task, defined, file)
     if name not in defined:
         raise CannotTry(f"{file} defines no {name}; it defines {_listed(defined)}.")
-    with Engine() as engine, engine.open([source]) as notebook:
+    with Engine(sandbox=sandbox) as engine, engine.open([source]) as notebook:
         verdict = judge_task(
             notebook,
             lesson,

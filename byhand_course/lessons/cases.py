@@ -58,6 +58,8 @@ def probe_of(exercise: Task, lesson: int) -> Told:
             tolerance=exercise.tolerance,
             cases=cases(exercise, (PUBLIC_SEED,), public=True),
             asks=code_of(exercise.asks) if exercise.asks else None,
+            table=exercise.table,
+            in_turn=exercise.in_turn,
         )
     if isinstance(exercise, FreeAnswer):
         return Told(**told, points=(exercise.points,), says={})
@@ -164,6 +166,16 @@ def kind_of(task: Task) -> str:
 
 def _value_probe(exercise: ByHand | Prediction, told: dict[str, Any]) -> ValueProbe:
     tolerance = exercise.tolerance if isinstance(exercise, ByHand) else 0.0
+    in_any_order = isinstance(exercise, ByHand) and exercise.in_any_order
+
+    def digests(answer: object) -> tuple[str, ...]:
+        entries = np.asarray(answer, dtype=object).ravel().tolist()
+        found = [
+            digest(exercise.name, 0 if in_any_order else place, canonical(entry, tolerance))
+            for place, entry in enumerate(entries)
+        ]
+        return tuple(sorted(found) if in_any_order else found)
+
     return ValueProbe(
         **told,
         points=(exercise.points,),
@@ -172,13 +184,7 @@ def _value_probe(exercise: ByHand | Prediction, told: dict[str, Any]) -> ValuePr
         options=exercise.options if isinstance(exercise, Prediction) else (),
         tolerance=tolerance,
         shape=np.asarray(exercise.answer, dtype=object).shape,
-        digests=_digests(exercise.name, exercise.answer, tolerance),
-        mistaken={s.name: _digests(exercise.name, s.answer, tolerance) for s in exercise.slips},
-    )
-
-
-def _digests(name: str, answer: object, tolerance: float) -> tuple[str, ...]:
-    entries = np.asarray(answer, dtype=object).ravel().tolist()
-    return tuple(
-        digest(name, place, canonical(entry, tolerance)) for place, entry in enumerate(entries)
+        in_any_order=in_any_order,
+        digests=digests(exercise.answer),
+        mistaken={slip.name: digests(slip.answer) for slip in exercise.slips},
     )

@@ -76,6 +76,11 @@ class Exercise(Task):
         asks: how a question is put, where one call is not enough: a function of the answer and the
             inputs (a draw repeated, an error caught, an optimiser's steps) whose result is judged.
             Its text travels to learners and may use nothing but np.
+        table: names of the answer's arrays in the order in which they are made, for an answer of
+            so many (a dict of gradients) that the verdict lists them, a line for each. They are
+            parts of the answer, or entries of a part that is a dict.
+        in_turn: whether each array of the table is computed from those before it, as on the way
+            back through a model; then the verdict says at which to begin.
         properties: sentences, each with a test of (answer, *inputs) that every right answer passes.
         mistakes: known wrong versions.
     """
@@ -86,6 +91,8 @@ class Exercise(Task):
     points: tuple[float, ...]
     tolerance: float = 1e-7
     asks: Callable | None = None
+    table: tuple[str, ...] = ()
+    in_turn: bool = True
     properties: Mapping[str, Callable[..., bool | np.bool]] = field(default_factory=dict)
     mistakes: tuple[Mistake, ...] = ()
 
@@ -98,12 +105,14 @@ class ByHand(Task):
         answer: the value, computed from the reference and never typed.
         form: what to write, as in "a number, to two decimals".
         tolerance: how far a number may be off, absolute; 0 for whole numbers and words.
+        in_any_order: whether the answer is a list of words whose order does not count.
     """
 
     answer: object
     form: str
     points: float
     tolerance: float = 0.0
+    in_any_order: bool = False
     slips: tuple[Slip, ...] = ()
 
 
@@ -135,12 +144,15 @@ class FreeAnswer(Task):
 
     Attributes:
         model_answer: Markdown; shown in the solutions.
-        rubric: what earns which points, for whoever grades.
+        rubric: what earns which points, best first; it stands folded below the answer, for whoever
+            grades, and for learners who weigh their own.
+        examples: an answer of each level, in the rubric's order; or none at all.
     """
 
     points: float
     model_answer: str
     rubric: tuple[tuple[float, str], ...]
+    examples: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -152,6 +164,8 @@ class Lesson:
         needs: what it needs from before, in a few words.
         place: its piece on the map of the training step, a key of `byhand.map.ROWS`.
         worked: values that the prose shows, computed here and never typed there.
+        data: arrays that its notebook loads, by the name of the file that the build writes for
+            them beside the probes, and in it by their own names.
     """
 
     number: int
@@ -162,6 +176,7 @@ class Lesson:
     place: str
     exercises: tuple[Task, ...]
     worked: Mapping[str, object] = field(default_factory=dict)
+    data: Mapping[str, Mapping[str, np.ndarray]] = field(default_factory=dict)
 
 
 def two_decimals(numbers: ArrayLike) -> list[float]:

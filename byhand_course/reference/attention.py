@@ -146,6 +146,27 @@ def masked_attention_head(X, W_q, W_k, W_v):
     return output, weights
 
 
+def worked_row(X, W_q, W_k, W_v, t):
+    """Follow one token through a head that hides the future, to write it on a whiteboard.
+
+    Args:
+        X: (T, d_model) tokens.
+        W_q, W_k: (d_model, d_k) weights of queries and keys.
+        W_v: (d_model, d_v) weights of values.
+        t: which token asks, counted from 0; it sees itself and the t tokens before it.
+
+    Returns:
+        scores (t + 1,), divided by the root of d_k; weights (t + 1,); output (d_v,).
+    """
+    Q, K, V = qkv(X, W_q, W_k, W_v)
+    query = Q[t]
+    keys, values = K[: t + 1], V[: t + 1]  # leaving the future out hides it as a mask does
+    scores = keys @ query / K.shape[-1] ** 0.5
+    weights = softmax(scores)
+    output = weights @ values
+    return scores, weights, output
+
+
 def leaks(head, X):
     """Find out whether a head lets any token see a later one.
 
@@ -164,6 +185,23 @@ def leaks(head, X):
         if not np.allclose(after[:t], before[:t]):
             return True
     return False
+
+
+def permutation_gap(layer, X, order):
+    """Measure whether a layer knows more of its tokens than which they are.
+
+    Args:
+        layer: function from (T, d_model) to (T, d), a row for each token.
+        X: (T, d_model) tokens.
+        order: (T,) the new order: row t of the reordered tokens is row order[t] of X.
+
+    Returns:
+        A number: the largest absolute difference between what the layer answers to the reordered
+        tokens, and its answer to X, reordered the same way. 0 if the layer ignores order.
+    """
+    after_reordering = layer(X[order])
+    reordered_after = layer(X)[order]
+    return np.abs(after_reordering - reordered_after).max()
 
 
 def attention(Q, K, V, mask=None):

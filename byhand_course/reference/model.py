@@ -189,14 +189,14 @@ def train_step(
 
     Args:
         params: dict from name to array.
-        state: as init_state or the step before returned it.
+        state: dict with t, the number of steps taken, and m and v, dicts with the names of params.
         ids: (..., T) token ids.
         targets: (..., T) the token that should follow each of them.
         num_heads: number of heads in every block.
         lr, beta1, beta2, eps, weight_decay: as adamw_update takes them, for all parameters.
 
     Returns:
-        params and state after the step, in new dicts, and the loss before it.
+        params and state after the step, in new dicts, and the loss of the params given.
     """
     logits = forward(ids, params, num_heads)
     loss = cross_entropy(logits, targets)

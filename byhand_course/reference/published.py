@@ -12,7 +12,7 @@ import random
 
 import numpy as np
 
-from byhand_course.reference.attention import attention, causal_mask, qkv
+from byhand_course.reference.attention import attention, attention_backward, causal_mask, qkv
 from byhand_course.reference.block import residual_backward
 from byhand_course.reference.embedding import embed_with_positions, embedding_backward
 from byhand_course.reference.feed_forward import (
@@ -22,11 +22,7 @@ from byhand_course.reference.feed_forward import (
 )
 from byhand_course.reference.layer_norm import layer_norm, layer_norm_backward
 from byhand_course.reference.loss import cross_entropy, cross_entropy_backward
-from byhand_course.reference.multi_head import (
-    merge_heads,
-    multi_head_attention_backward,
-    split_heads,
-)
+from byhand_course.reference.multi_head import merge_heads, split_heads
 from byhand_course.reference.optimizer import adamw_update
 
 PUBLISHED_BLOCKS = (
@@ -134,18 +130,17 @@ def published_forward(params):
     }
 
 
-def published_backward(params, transpose_w_o=True):
-    """Find the gradient of the published loss for every parameter.
+def published_backward_to_attention(params, trace):
+    """Carry the published loss back to the attention's output, as far as the publication is right.
 
     Args:
         params: dict as published_params returns it.
-        transpose_w_o: True carries the gradient back through W_o as it should be; False makes
-            the published slip, which spoils W_q, W_k, W_v, E_token and E_pos.
+        trace: dict as published_forward returns it.
 
     Returns:
-        Dict from the names in PUBLISHED_BLOCKS to gradients, each shaped as its parameter.
+        dattended (5, 16), and a dict of the seven gradients found on the way: W_lm, gamma, beta,
+        W1, b1, W2, b2.
     """
-    trace = published_forward(params)
     targets = PUBLISHED_TOKENS[1:]
     dlogits = np.zeros_like(trace["logits"])  # the last position has no next token
     dlogits[:-1] = cross_entropy_backward(trace["logits"][:-1], targets) * len(targets)
@@ -159,19 +154,7 @@ def published_backward(params, transpose_w_o=True):
         params["W2"].T,
         params["b2"],
     )
-    dattended = residual_backward(dsummed, dbranch)
-    W_o = params["W_o"].T if transpose_w_o else params["W_o"]  # (in, out) is the transpose
-    dX, dW_q, dW_k, dW_v, dW_o = multi_head_attention_backward(
-        dattended,
-        trace["X"],
-        merge_heads(params["W_q"]),  # (2, 16, 8) to (16, 16), heads side by side
-        merge_heads(params["W_k"]),
-        merge_heads(params["W_v"]),
-        W_o,
-        num_heads=2,
-    )
-    dE_token, dE_pos = embedding_backward(dX, PUBLISHED_TOKENS, vocab_size=6, max_len=5)
-    return {
+    gradients = {
         "W_lm": dW_lm.T,
         "gamma": dgamma,
         "beta": dbeta,
@@ -179,8 +162,56 @@ def published_backward(params, transpose_w_o=True):
         "b1": db1,
         "W2": dW2.T,
         "b2": db2,
-        "W_o": dW_o.T,
-        "W_q": split_heads(dW_q, 2),
+    }
+    return residual_backward(dsummed, dbranch), gradients
+
+
+def output_projection_backward(dattended, concat, W_o):
+    """Carry dattended back through attended = concat @ W_o.T, with W_o stored as (out, in).
+
+    Args:
+        dattended: (..., T, d_model) gradient of the projection's answer.
+        concat: (..., T, h * d_v) what the heads found, side by side.
+        W_o: (d_model, h * d_v) output projection.
+
+    Returns:
+        dconcat, shaped as concat, and dW_o, shaped as W_o.
+    """
+    dconcat = dattended @ W_o  # the forward pass multiplied by W_o.T
+    answers = dattended.reshape(-1, W_o.shape[0])  # every token a row
+    inputs = concat.reshape(-1, W_o.shape[1])
+    dW_o = answers.T @ inputs
+    return dconcat, dW_o
+
+
+def published_backward(params, transpose_w_o=True):
+    """Find the gradient of the published loss for every parameter.
+
+    Args:
+        params: dict as published_params returns it.
+        transpose_w_o: True carries the gradient back through W_o as it should be; False makes
+            the published slip, which spoils W_q, W_k, W_v, E_token and E_pos.
+
+    Returns:
+        Dict from the names in PUBLISHED_BLOCKS to gradients, each shaped as its parameter.
+    """
+    trace = published_forward(params)
+    dattended, gradients = published_backward_to_attention(params, trace)
+    dconcat, dW_o = output_projection_backward(dattended, trace["concat"], params["W_o"])
+    if not transpose_w_o:
+        dconcat = dattended @ params["W_o"].T  # as on the way forward: the published slip
+    dQ, dK, dV = attention_backward(
+        split_heads(dconcat, 2), trace["Q"], trace["K"], trace["V"], trace["weights"]
+    )
+    X = trace["X"]
+    dX_from_Q, dW_q, _ = linear_backward(merge_heads(dQ), X, merge_heads(params["W_q"]))
+    dX_from_K, dW_k, _ = linear_backward(merge_heads(dK), X, merge_heads(params["W_k"]))
+    dX_from_V, dW_v, _ = linear_backward(merge_heads(dV), X, merge_heads(params["W_v"]))
+    dX = dX_from_Q + dX_from_K + dX_from_V
+    dE_token, dE_pos = embedding_backward(dX, PUBLISHED_TOKENS, vocab_size=6, max_len=5)
+    return gradients | {
+        "W_o": dW_o,
+        "W_q": split_heads(dW_q, 2),  # (16, 16), heads side by side, to (2, 16, 8)
         "W_k": split_heads(dW_k, 2),
         "W_v": split_heads(dW_v, 2),
         "E_token": dE_token,

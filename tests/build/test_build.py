@@ -12,8 +12,8 @@ import pytest
 
 from byhand_course.build import build as build_course
 from byhand_course.build import declarations, find_stale, notebook
-from byhand_course.build.build import _cut
-from byhand_course.lessons import BrokenLesson, Mistake, load_lessons
+from byhand_course.build.build import _cut, through_nbgrader
+from byhand_course.lessons import BrokenLesson, FreeAnswer, Mistake, load_lessons
 
 LESSON = load_lessons()[2]
 SOFTMAX = next(task for task in LESSON.exercises if task.name == "softmax")
@@ -57,6 +57,21 @@ def test_build_renews_what_is_stale_and_only_that(tmp_path, root):
     build_course(tmp_path)
     assert find_stale(tmp_path) == []
     assert untouched.stat().st_mtime_ns == stamp
+
+
+def test_a_lessons_data_lie_beside_the_probes(tmp_path):
+    """Arrays that a notebook loads are built, found missing, and found superfluous."""
+    import numpy as np
+
+    build_course(tmp_path)
+    lesson = next(lesson for lesson in load_lessons() if lesson.data)
+    for name, arrays in lesson.data.items():
+        path = tmp_path / f"byhand/probes/{name}.npz"
+        with np.load(path, allow_pickle=False) as file:
+            assert set(file) == set(arrays)
+            assert all((file[key] == array).all() for key, array in arrays.items())
+        path.unlink()
+        assert [stale.why for stale in find_stale(tmp_path)] == ["missing"]
 
 
 def test_probes_that_differ_in_their_last_digits_are_current(tmp_path):
@@ -195,6 +210,47 @@ def test_an_unknown_exercise_in_the_prose_stops_the_build():
 def test_a_value_that_the_prose_needs_stops_the_build():
     says = broken(dataclasses.replace(LESSON, worked={}))
     assert "add it to worked in exercises.py" in says
+
+
+WORDS = [(lesson, task) for lesson in load_lessons() for task in lesson.exercises]
+WORDS = [pytest.param(*pair, id=pair[1].name) for pair in WORDS if isinstance(pair[1], FreeAnswer)]
+
+
+@pytest.mark.parametrize("release", [True, False], ids=["release", "solutions"])
+@pytest.mark.parametrize(("lesson", "task"), WORDS)
+def test_the_rubric_stands_folded_below_an_answer_in_words(lesson, task, release):
+    """In a locked cell, so that whoever grades sees the course's own; each level, each example."""
+    source = notebook.source_notebook(lesson)
+    cells = through_nbgrader(source, release=release).cells
+    place = next(i for i, cell in enumerate(cells) if cell.id == task.name)
+    rubric, metadata = cells[place + 1].source, cells[place + 1].metadata.nbgrader
+    assert (metadata.locked, metadata.grade, metadata.solution) == (True, False, False)
+    assert rubric.startswith("<details><summary>") and rubric.endswith("</details>")
+    levels = [f"{points:g} point{'s' * (points != 1)}.** {says}" for points, says in task.rubric]
+    places = [rubric.index(text) for text in levels]
+    assert places == sorted(places)
+    assert all(example in rubric for example in task.examples)
+
+
+def with_rubric(**changes):
+    lesson, task = WORDS[0].values
+    task = dataclasses.replace(task, points=2, **changes)
+    exercises = tuple(task if t.name == task.name else t for t in lesson.exercises)
+    return dataclasses.replace(lesson, exercises=exercises)
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"rubric": ((1, "good"), (0, "bad"))}, "the rubric's best level gives 1, not 2"),
+        ({"rubric": ((0, "bad"), (2, "good"))}, "let each give fewer points than the one before"),
+        ({"rubric": ((2, "a"), (2, "b"))}, "let each give fewer points than the one before"),
+        ({"rubric": ((2, "a"), (0, "b")), "examples": ("x",)}, "1 examples for 2 levels"),
+    ],
+)
+def test_a_rubric_that_cannot_be_used_stops_the_build(changes, says):
+    """Its best level is worth all points, levels go down, and each has an example, or none has."""
+    assert says in broken(with_rubric(**changes))
 
 
 def renamed(name):

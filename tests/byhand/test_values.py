@@ -35,7 +35,18 @@ GRID = by_hand([[1.0, 2.0], [3.0, 4.0]], "a 2 by 2 list", tolerance=0.1)
 WORD = by_hand("The Keys", "a word or two")
 SHAPE = predicted((2, 3, 5))
 CHOICE = predicted("the same weights", ("the same weights", "larger weights"))
-PROBES = [NUMBER, LIST, WHOLE, GRID, WORD, SHAPE, CHOICE]
+NAMES = probe_of(
+    ByHand(
+        name="guess",
+        answer=["W_q", "W_k", "b_1"],
+        form="a list of names, in any order",
+        in_any_order=True,
+        slips=(Slip(name="keys-forgotten", answer=["b_1", "W_q"], says="What of the keys?"),),
+        **TOLD,
+    ),
+    1,
+)
+PROBES = [NUMBER, LIST, WHOLE, GRID, WORD, SHAPE, CHOICE, NAMES]
 
 
 def judged(probe, value):
@@ -224,3 +235,49 @@ def test_the_right_value_is_not_in_the_probe():
     """Only digests of it, salted with the exercise's name and the entry's place."""
     assert "0.67" not in repr(LIST)
     assert len(set(by_hand([1, 1, 1]).digests)) == 3
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        ["W_q", "W_k", "b_1"],
+        ["b_1", "W_k", "W_q"],
+        ("w_k", " W_q ", "B_1"),
+        np.array(["b_1", "W_q", "W_k"]),
+    ],
+)
+def test_words_in_any_order_are_right(value):
+    """Order, case and spaces do not count; nor does a tuple or an array instead of a list."""
+    assert judge_value(NAMES, Answer(value=value)).passed
+
+
+@pytest.mark.parametrize(
+    ("value", "says"),
+    [
+        (["W_q", "W_o", "W_k"], '"W_o" does not belong here.'),
+        (["W_q", "W_o", "x", "W_k", "b_1"], '"W_o" and "x" do not belong here.'),
+        (["W_q"], "right as far as it goes, but not all are there yet."),
+        ([], "right as far as it goes, but not all are there yet."),
+        (["W_q", "W_k", "b_1", "W_k"], "all are there, but one stands twice."),
+        (["W_q", 7, "b_1"], '"7" does not belong here.'),
+        ([{"W_q": 1}], "\"{'W_q': 1}\" does not belong here."),
+        (list("abcdef"), '"a", "b", "c" and 3 more do not belong here.'),
+    ],
+)
+def test_what_is_too_much_or_missing_is_said(value, says):
+    """Words that do not belong are quoted; how many are missing is not told."""
+    verdict = judged(NAMES, value)
+    assert (verdict.score, verdict.headline) == (0, says)
+
+
+def test_a_slip_in_any_order_is_named():
+    """A known wrong list is the same one in every order."""
+    for value in (["W_q", "b_1"], ["b_1", "W_q"]):
+        assert judged(NAMES, value).mistake == "keys-forgotten"
+
+
+@pytest.mark.parametrize("value", ["W_q", {"W_q"}, {"W_q": 1}, [["W_q", "W_k", "b_1"]]])
+def test_what_is_no_list_of_words_is_told_so(value):
+    """One word, a set, a dict or a nest of lists: the form that is expected is said."""
+    verdict = judged(NAMES, value)
+    assert verdict.stage in ("type", "shape") and "a list of names" in verdict.headline

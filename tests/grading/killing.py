@@ -82,7 +82,7 @@ def make_course(course: Path, students: int) -> Path:
 
 
 def start(course: Path) -> subprocess.Popen:
-    command = [sys.executable, "-m", "byhand_course.cli", "grade", ASSIGNMENT, "--no-sandbox"]
+    command = [sys.executable, "-m", "byhand_course.cli", "grade", ASSIGNMENT]
     return subprocess.Popen(
         [*command, "--workers", "2", "--json"],
         cwd=course,

@@ -90,9 +90,7 @@ def test_nbgrader_makes_the_same_of_broken_submissions(graded, tmp_path):
             book.execute(f"DELETE FROM {table}")
         book.commit()
     command = [sys.executable, "-m", "nbgrader", "autograde", broken.ASSIGNMENT]
-    done = run(
-        [*command, "--JudgeNotebook.no_sandbox=True"], cwd=other, capture_output=True, text=True
-    )
+    done = run(command, cwd=other, capture_output=True, text=True)
     assert done.returncode == 1  # some could not be judged
     for row in rows:
         assert row.says in done.stderr
@@ -116,9 +114,7 @@ def test_a_link_never_leads_nbgrader_to_another_file(tmp_path, graded):
     (folder / "notes.txt").symlink_to(other / "gradebook.db")
     (folder / ".notes.txt").symlink_to(other / "gradebook.db")
     command = [sys.executable, "-m", "nbgrader", "autograde", broken.ASSIGNMENT, "--force"]
-    done = run(
-        [*command, "--JudgeNotebook.no_sandbox=True"], cwd=other, capture_output=True, text=True
-    )
+    done = run(command, cwd=other, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     files = [path.name for path in (other / "autograded").rglob("*") if path.is_file()]
     assert files == [broken.FILE]

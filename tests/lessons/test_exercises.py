@@ -144,6 +144,16 @@ def test_every_exercise_has_three_hints_that_do_not_solve_it(lesson, task):
                 assert not [hint for hint in task.hints if code in hint]
 
 
+def test_questions_after_the_explanation_have_four_levels_with_an_example_each():
+    """Lesson 19's answers in words can be weighed without an instructor."""
+    last = next(lesson for lesson in load_lessons() if lesson.number == 19)
+    questions = [task for task in last.exercises if isinstance(task, FreeAnswer)]
+    assert len(questions) == 3
+    for task in questions:
+        assert [points for points, _ in task.rubric] == [3, 2, 1, 0]
+        assert len(set(task.examples)) == 4 and task.model_answer not in task.examples
+
+
 def test_prose_and_code_come_in_small_portions(root):
     """At most 60 words between code cells and 10 lines in a code cell of the lesson's own."""
     for lesson in load_lessons():

@@ -30,6 +30,7 @@ from byhand_course.reference import (
     multi_head_attention,
     multi_head_attention_backward,
     numerical_gradient,
+    output_projection_backward,
     residual_backward,
     softmax,
     softmax_backward,
@@ -103,6 +104,18 @@ def test_linear_backward_is_the_slope_of_linear(leading, rng, witness):
     dout = rng.normal(size=(*leading, 3, 7))
     measured = slopes(linear, dout, X, W, b)
     witness("central differences: linear_backward", linear_backward(dout, X, W), measured, BOUND)
+
+
+@pytest.mark.parametrize("leading", LEADING)
+def test_output_projection_backward_is_the_slope_of_the_projection(leading, rng, witness):
+    """output_projection_backward returns the slopes of concat @ W_o.T, and so does linear's."""
+    dout, concat = rng.normal(size=(*leading, 3, 5)), rng.normal(size=(*leading, 3, 4))
+    W_o = rng.normal(size=(5, 4))
+    measured = slopes(lambda concat, W_o: concat @ W_o.T, dout, concat, W_o)
+    found = output_projection_backward(dout, concat, W_o)
+    witness("central differences: output_projection_backward", found, measured, BOUND)
+    dconcat, dW, _ = linear_backward(dout, concat, W_o.T)
+    witness("identities: output projection is a linear layer", found, (dconcat, dW.T), 1e-14)
 
 
 def test_gelu_backward_is_the_slope_of_gelu(rng, witness):

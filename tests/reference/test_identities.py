@@ -35,6 +35,7 @@ from byhand_course.reference import (
     multi_head_attention,
     one_hot,
     parameter_count,
+    permutation_gap,
     project,
     project_batch,
     qkv,
@@ -48,6 +49,7 @@ from byhand_course.reference import (
     softmax_with_temperature,
     split_heads,
     transformer_block,
+    worked_row,
 )
 
 EXACT = 0  # the same operations on the same numbers
@@ -215,6 +217,18 @@ def test_heads_are_the_formula_in_one_line(rng, witness):
     found = masked_attention_head(X, W_q, W_k, W_v)
     witness("identity: masked head", found, attention(Q, K, V, causal_mask(5)), ROUNDING)
     witness("identity: head rows sum to 1", found[1].sum(axis=-1), np.ones((2, 5)), ROUNDING)
+
+
+def test_a_worked_row_is_a_row_of_the_masked_head(rng, witness):
+    """Leaving the future out, a row of scores, weights and output is what a mask makes of it."""
+    X, W_q, W_k = rng.normal(size=(5, 6)), *rng.normal(size=(2, 6, 3))
+    W_v = rng.normal(size=(6, 4))
+    output, weights = masked_attention_head(X, W_q, W_k, W_v)
+    for t in range(5):
+        scores = [(X[t] @ W_q) @ (X[s] @ W_k) / math.sqrt(3) for s in range(t + 1)]
+        found = worked_row(X, W_q, W_k, W_v, t)
+        expected = (np.array(scores), weights[t, : t + 1], output[t])
+        witness("identity: worked_row", found, expected, ROUNDING)
 
 
 def test_attention_without_positions_is_blind_to_order(rng, witness):
@@ -415,3 +429,16 @@ def test_leaks_tells_causal_heads_from_leaking_ones(rng):
     assert leaks(lambda X: attention_head(X, W_q, W_k, W_v)[0], X) is True
     assert leaks(lambda X: attention_head(X, W_q, W_k, W_v)[0], X[:1]) is False
     assert leaks(lambda X: X + (len(X) > 2) * X[[-1]], X) is True
+
+
+def test_permutation_gap_tells_what_a_layer_knows_of_order(rng, witness):
+    """Attention without a mask has none; adding p_t to token t, one has the largest difference."""
+    X, positions, order = rng.normal(size=(5, 6)), rng.normal(size=(5, 6)), rng.permutation(5)
+    W_q, W_k, W_v = (rng.normal(size=(6, n)) for n in (3, 3, 4))
+    unmasked = permutation_gap(lambda X: attention_head(X, W_q, W_k, W_v)[0], X, order)
+    witness("identity: permutation gap of attention", unmasked, 0.0, ROUNDING)
+    masked = permutation_gap(lambda X: masked_attention_head(X, W_q, W_k, W_v)[0], X, order)
+    assert masked > 0.1
+    moved = max(abs(positions[t] - positions[order[t]]).max() for t in range(5))
+    gap = permutation_gap(lambda X: X + positions, X, order)
+    witness("identity: permutation gap of positions", gap, moved, ROUNDING)

@@ -17,6 +17,7 @@ from byhand_course.reference import (
     PUBLISHED_BLOCKS,
     PUBLISHED_TOKENS,
     published_backward,
+    published_backward_to_attention,
     published_forward,
     published_params,
     published_step,
@@ -121,6 +122,14 @@ def test_the_right_gradients_pass_central_differences(params, witness):
     }
     found = published_backward(params)
     witness("published: 13 blocks, central differences", found, measured, 1e-7)
+
+
+def test_what_arrives_at_the_attention_is_the_slope_there(params, witness):
+    """The gradient of the attention's output is right: the slip comes only after it."""
+    trace = published_forward(params)
+    found, _ = published_backward_to_attention(params, trace)
+    expected = autograd.grad(lambda attended: own_tail(params, attended)["loss"])(trace["attended"])
+    witness("published: gradient of the attention's output", found, expected, 1e-12)
 
 
 def test_one_slip_spoils_exactly_five_blocks(params, witness):

@@ -84,6 +84,7 @@ CALLS = {  # no two sizes alike where they mean different things
     "multi_head_attention_backward": Call(
         [(3, 5), (3, 5), *HEADS], (2,), 2, "stack sum sum sum sum"
     ),
+    "output_projection_backward": Call([(3, 5), (3, 4), (5, 4)], (), 2, "stack sum"),
     "project": Call([(3, 5), (5, 4)]),
     "project_batch": Call([(2, 3, 5), (5, 4)]),
     "qkv": Call([(3, 5), (5, 2), (5, 2), (5, 4)], (), 1, "stack stack stack"),
@@ -97,6 +98,7 @@ CALLS = {  # no two sizes alike where they mean different things
     "split_heads": Call([(3, 6)], (2,)),
     "transformer_block": Call([(3, 5), *BLOCK], (2,)),
     "transformer_block_backward": Call([(3, 5), (3, 5), *BLOCK], (2,), 2, "stack dict"),
+    "worked_row": Call([(3, 5), (5, 2), (5, 2), (5, 4)], (1,), 0),
 }
 
 ELSEWHERE = {  # functions of no float array, or of a dict of parameters: tested beside their own
@@ -115,9 +117,11 @@ ELSEWHERE = {  # functions of no float array, or of a dict of parameters: tested
     "merge_pair",
     "numerical_gradient",
     "one_hot",
-    "parameter_count",
-    "published_backward",
     "leaks",
+    "parameter_count",
+    "permutation_gap",
+    "published_backward",
+    "published_backward_to_attention",
     "published_forward",
     "published_params",
     "published_step",

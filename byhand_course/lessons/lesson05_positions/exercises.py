@@ -17,7 +17,7 @@ from byhand_course.lessons.exercise import (
     Slip,
     two_decimals,
 )
-from byhand_course.reference.attention import attention
+from byhand_course.reference.attention import attention, permutation_gap
 from byhand_course.reference.embedding import embed, embed_with_positions
 from byhand_course.reference.positions import sinusoidal_positions
 from byhand_course.reference.tokens import ids_of
@@ -153,23 +153,6 @@ def a_layer_that_looks_at_the_neighbour(rng):
 
 def a_layer_that_compares_with_the_mean(rng):
     return code_of(compare_with_the_mean), rng.normal(size=(4, 4)), _around(rng, 4)
-
-
-def permutation_gap(layer, X, order):
-    """Measure whether a layer knows more of its tokens than which they are.
-
-    Args:
-        layer: function from (T, d_model) to (T, d), a row for each token.
-        X: (T, d_model) tokens.
-        order: (T,) the new order: row t of the reordered tokens is row order[t] of X.
-
-    Returns:
-        A number: the largest absolute difference between what the layer answers to the reordered
-        tokens, and its answer to X, reordered the same way. 0 if the layer ignores order.
-    """
-    after_reordering = layer(X[order])
-    reordered_after = layer(X)[order]
-    return np.abs(after_reordering - reordered_after).max()
 
 
 IN_FIRST = "after_reordering = layer(X[order])"

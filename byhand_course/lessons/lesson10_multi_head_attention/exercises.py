@@ -516,7 +516,7 @@ ONE_HEAD_OR_SEVERAL = Prediction(
 )
 
 
-def _attention_inputs(rng, T, d_model, num_heads, d_k, d_v, leading=()):
+def attention_inputs(rng, T, d_model, num_heads, d_k, d_v, leading=()):
     """X, W_q, W_k, W_v, W_o and num_heads; the scores are of order 1."""
     X = rng.normal(size=(*leading, T, d_model))
     W_q, W_k = (rng.normal(0, d_model**-0.5, (d_model, num_heads * d_k)) for _ in range(2))
@@ -526,30 +526,30 @@ def _attention_inputs(rng, T, d_model, num_heads, d_k, d_v, leading=()):
 
 
 def two_heads(rng):
-    return _attention_inputs(rng, T=5, d_model=7, num_heads=2, d_k=3, d_v=4)
+    return attention_inputs(rng, T=5, d_model=7, num_heads=2, d_k=3, d_v=4)
 
 
 def three_heads_and_a_batch(rng):
-    return _attention_inputs(rng, T=4, d_model=5, num_heads=3, d_k=2, d_v=3, leading=(2,))
+    return attention_inputs(rng, T=4, d_model=5, num_heads=3, d_k=2, d_v=3, leading=(2,))
 
 
 def one_large_head(rng):
-    return _attention_inputs(rng, T=3, d_model=5, num_heads=1, d_k=4, d_v=6)
+    return attention_inputs(rng, T=3, d_model=5, num_heads=1, d_k=4, d_v=6)
 
 
 def square_weights(rng):
     """As in the course's model: here nothing but the values tells."""
-    return _attention_inputs(rng, T=5, d_model=6, num_heads=3, d_k=2, d_v=2)
+    return attention_inputs(rng, T=5, d_model=6, num_heads=3, d_k=2, d_v=2)
 
 
 def a_repeated_token(rng):
-    X, *weights = _attention_inputs(rng, T=4, d_model=5, num_heads=2, d_k=3, d_v=1)
+    X, *weights = attention_inputs(rng, T=4, d_model=5, num_heads=2, d_k=3, d_v=1)
     X[3] = X[1]
     return X, *weights
 
 
 def float32_weights(rng):
-    *arrays, num_heads = _attention_inputs(rng, T=3, d_model=4, num_heads=2, d_k=1, d_v=5)
+    *arrays, num_heads = attention_inputs(rng, T=3, d_model=4, num_heads=2, d_k=1, d_v=5)
     return *(array.astype(np.float32) for array in arrays), num_heads
 
 
@@ -689,7 +689,7 @@ MULTI_HEAD_ATTENTION = Exercise(
 
 # The sizes of the parameter count: three heads, and no two lengths equal.
 COUNTED = {"d_model": 12, "num_heads": 3, "d_k": 5, "d_v": 2}
-COUNTED_INPUTS = _attention_inputs(np.random.default_rng(10), T=4, **COUNTED)
+COUNTED_INPUTS = attention_inputs(np.random.default_rng(10), T=4, **COUNTED)
 COUNTED_SIZES = [matrix.size for matrix in COUNTED_INPUTS[1:5]]
 assert multi_head_attention(*COUNTED_INPUTS).shape == COUNTED_INPUTS[0].shape
 
