@@ -553,7 +553,7 @@ LESSON = Lesson(
     "writes the sentence, and audit another's calculation by measuring its gradients.",
     needs="the model (lesson 12), a gradient checker (13), backward (16), AdamW (17)",
     place="adamw",
-    worked_pages=("index.html",),
+    worked_pages=("13-adamw.html", "index.html"),
     exercises=(
         FIRST_DROP,
         TRAIN_STEP,

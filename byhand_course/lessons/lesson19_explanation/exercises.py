@@ -532,7 +532,7 @@ LESSON = Lesson(
     "numbers, and answer the three questions that come next.",
     needs="positions, one masked head and several heads (lessons 5 to 10)",
     place="attention",
-    worked_pages=("03-attention.html",),
+    worked_pages=("03-attention.html", "index.html"),
     exercises=(
         BOARD_FACTS,
         COST_OF_TWICE_THE_LENGTH,
