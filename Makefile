@@ -3,7 +3,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help learn test browser env check demo broken kill witnesses bench lock clean
+.PHONY: help learn test browser env check demo broken kill far bench-grading witnesses bench lock clean
 
 help:
 	@echo "make learn      open the course in JupyterLab"
@@ -14,6 +14,8 @@ help:
 	@echo "make demo       grade a sample class and show the result"
 	@echo "make broken     show what grading makes of every kind of broken submission"
 	@echo "make kill       kill the grader at 50 random moments, and compare the gradebooks"
+	@echo "make far        grade on a dask cluster of two local workers, and compare"
+	@echo "make bench-grading  measure every way to grade, on the same submissions"
 	@echo "make witnesses  hold the reference against its witnesses, worst errors shown"
 	@echo "make bench      measure how fast a check answers"
 
@@ -46,6 +48,15 @@ broken: .venv/ready
 kill: .venv/ready
 	@$(BIN)/python tests/grading/killing.py 50
 
+# An environment of its own, since dask is an optional extra.
+far: .venv/ready
+	@test -x .venv-far/bin/python || $(PYTHON) -m venv .venv-far
+	@.venv-far/bin/python -m pip install --quiet --disable-pip-version-check -e byhand -e '.[dask]' pytest psutil
+	@.venv-far/bin/python -m pytest tests/far/dask_cluster.py
+
+bench-grading: .venv/ready
+	@$(BIN)/python benchmarks/grading.py
+
 witnesses: .venv/ready
 	@$(BIN)/python -m pytest tests/reference
 
@@ -69,4 +80,4 @@ lock:
 		--no-header --no-annotate --no-emit-index-url --no-emit-package byhand --quiet -o requirements.lock
 
 clean:
-	rm -rf .venv .demo .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-far .demo .pytest_cache .mypy_cache .ruff_cache .hypothesis

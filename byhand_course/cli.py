@@ -125,6 +125,9 @@ def grade(
     workers: Annotated[
         int, typer.Option(min=0, help="Processes that mark; 0: one a processor.")
     ] = 0,
+    scheduler: Annotated[
+        str | None, typer.Option(help="A dask cluster that marks, as in tcp://HOST:8786.")
+    ] = None,
     again: Annotated[bool, typer.Option("--again", help="Grade what has not changed too.")] = False,
     sandbox: Annotated[Sandbox | None, typer.Option("--sandbox", help=HELP)] = None,
     as_json: AsJson = False,
@@ -136,7 +139,7 @@ def grade(
     not be judged.
     """
     from byhand_course.grading.course import load_course
-    from byhand_course.grading.fleet import local_pool
+    from byhand_course.grading.fleet import cluster, local_pool
     from byhand_course.grading.grade import grade as grade_all
     from byhand_course.grading.grade import submitted
     from byhand_course.grading.lock import only_grader
@@ -152,9 +155,12 @@ def grade(
                 f"Nothing was handed in: put notebooks into submitted/NAME/{assignment}/."
             )
         chosen = student or students
-        count = workers or os.cpu_count() or 1
-        start = local_pool(count, course.limits, course.sandbox)
-        steps = grade_all(course, assignment, chosen, start, room=2 * count, again=again)
+        if scheduler:
+            start, room = cluster(scheduler)
+        else:
+            count = workers or os.cpu_count() or 1
+            start, room = local_pool(count, course.limits, course.sandbox), 2 * count
+        steps = grade_all(course, assignment, chosen, start, room, again)
         tally = show_graded(track(steps, "Grading", total=len(chosen), console=err), as_json)
     if not as_json and len(chosen) <= LONG_TABLE:
         print_report(course, assignment)

@@ -17,7 +17,7 @@ from byhand_course.lessons import Lesson
 
 from .book import Book, Graded, LatePenalty, Settled
 from .course import Course, ensure_assignment, skip_slow_import
-from .edition import edition_of, fingerprint
+from .edition import edition_of, engine_edition, fingerprint
 from .fleet import Fleet
 from .intake import Submission, receive, shown, students_in
 from .marking import Job, Marked, lesson_of
@@ -102,8 +102,9 @@ class _Round:
             return []
         pending.settled = self._book.settled(student)
         limits, sandbox = self._course.limits, self._course.sandbox
+        engine = engine_edition()
         jobs = [
-            Job(student, self._templates[name], file.raw, self._seed, limits, sandbox)
+            Job(student, self._templates[name], file.raw, self._seed, limits, sandbox, engine)
             for name, file in pending.submission.notebooks.items()
             if self._again or self._has_changed(student, name, file.raw, pending.settled)
         ]

@@ -7,6 +7,7 @@ from functools import cache
 from byhand.ask import Answer
 from byhand.compare import judge_function
 from byhand.probe import FunctionProbe, Told, ValueProbe
+from byhand.tree import Code
 from byhand.values import judge_value
 from byhand.verdict import Verdict
 from byhand_course.lessons import (
@@ -100,6 +101,9 @@ def judge_task(
     assert isinstance(probe, FunctionProbe)
     if reveal:
         probe = replace(probe, cases=tuple(replace(case, public=True) for case in probe.cases))
+    at_once = _answers_at_once(notebook, probe, name or task.variable, substitutes)
+    if at_once is not None and (verdict := judge_function(probe, at_once)).passed:
+        return verdict
     lines = source.splitlines()
     given = [
         replace(answer, line=_line(lines, answer.line_number))
@@ -115,6 +119,31 @@ def questions(task: Task, lesson: int, seed: int) -> Told:
     if isinstance(probe, FunctionProbe) and isinstance(task, Exercise):
         return replace(probe, cases=probe.cases + hidden_cases(task, seed))
     return probe
+
+
+def _answers_at_once(
+    notebook: Notebook, probe: FunctionProbe, name: str, substitutes: Mapping[str, Callable]
+) -> list[Answer] | None:
+    """The answers to all cases from one call after another in one fork, as a check at home asks.
+
+    A fork costs as much as all the calls in it. So a function that is right on everything is asked
+    once; if anything at all is amiss, what is found here is forgotten and each case is asked alone.
+    """
+    cases = tuple(case.inputs for case in probe.cases)
+    answer = notebook.ask(name, cases, substitutes, _all_cases(probe.asks))
+    values = answer.value
+    amiss = answer.failure or answer.raised or answer.changed
+    if amiss or not isinstance(values, list) or len(values) != len(cases):
+        return None
+    return [Answer(value=value) for value in values]
+
+
+@cache
+def _all_cases(asks: Code | None) -> Code:
+    """How all cases are put at once: each as a question is put alone."""
+    put = f"{asks.name}(answer, *case)" if asks else "answer(*case)"
+    text = f"def all_cases(answer, *cases):\n    return [{put} for case in cases]\n"
+    return Code("all_cases", f"{asks.source}\n\n{text}" if asks else text)
 
 
 def _answers(

@@ -14,8 +14,9 @@ from byhand.verdict import Verdict
 from byhand_course.errors import Refused
 from byhand_course.lessons import Lesson, folder_of, load_lessons
 
-from .edition import edition_of
+from .edition import edition_of, engine_edition
 from .engine import CellOutcome, Engine, Limits
+from .errors import EngineError
 from .handed_in import Unreadable, read_cells
 from .judging import judge_notebook
 from .restore import Template, restore
@@ -42,6 +43,7 @@ class Job:
         seed: of the hidden questions.
         limits: what it may use.
         sandbox: what keeps it in.
+        engine: the edition of the code that is to mark it; a worker elsewhere may have another.
     """
 
     student: str
@@ -50,6 +52,7 @@ class Job:
     seed: int
     limits: Limits = field(default_factory=Limits)
     sandbox: Sandbox = Sandbox.BUBBLEWRAP
+    engine: str = ""
 
 
 @dataclass(frozen=True)
@@ -82,6 +85,8 @@ def mark(job: Job) -> Marked:
     """Mark a notebook in this thread's own warm engine. Raises nothing."""
     notebook = job.template.notebook
     try:
+        if job.engine and job.engine != engine_edition():
+            raise EngineError("a worker has another version of this course installed")
         lesson = lesson_of(notebook)
         handed_in, read = read_cells(job.raw)
         cells, repairs = restore(job.template, lesson, handed_in)
