@@ -136,7 +136,8 @@ def ensure_assignment(course: Course, assignment: str) -> None:
         return
     result = nbgrader_of(course).generate_assignment(assignment, force=True)
     if not result["success"]:
-        raise NoCourse(f"nbgrader could not enter {assignment}: {last_line(result['log'])}")
+        said = result.get("error") or result.get("log") or ""
+        raise NoCourse(f"nbgrader could not enter {assignment}: {last_line(said)}")
 
 
 def _is_entered(db_url: str, assignment: str) -> bool:

@@ -110,7 +110,9 @@ class Fleet:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._executor.shutdown(wait=error is None, cancel_futures=True)
+        for future in self._under_way:
+            future.cancel()
+        self._executor.shutdown(wait=error is None)
 
     def put(self, job: Job) -> Iterator[Marked]:
         """Hand over a job; yields what is done until there is room for it."""
@@ -151,14 +153,14 @@ class Fleet:
         """Mark what was under way when a worker died, one by one, with new workers."""
         jobs = [*jobs, *self._under_way.values()]
         self._under_way.clear()
-        self._executor.shutdown(wait=False, cancel_futures=True)
+        self._executor.shutdown(wait=False)
         self._executor = self._start()
         for job in jobs:
             try:
                 self._done.append(self._executor.submit(mark, job).result())
             except BrokenExecutor as error:
                 self._done.append(_lost(job, error))
-                self._executor.shutdown(wait=False, cancel_futures=True)
+                self._executor.shutdown(wait=False)
                 self._executor = self._start()
             except Exception as error:
                 self._done.append(_lost(job, error))
