@@ -3,7 +3,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help learn test env check pages browser demo attacks broken kill far bench-grading witnesses bench lock clean
+.PHONY: help learn test env check pages browser demo attacks broken kill far bench-grading scaling postgresql witnesses bench lock clean
 
 help:
 	@echo "make learn      open the course in JupyterLab"
@@ -13,13 +13,15 @@ help:
 	@echo "make pages      write the worked pages, in release/pages"
 	@echo "make browser    try what only a browser or Node.js can run: worked pages, the lesson timer"
 	@echo "make demo       grade a sample class and show the result"
+	@echo "make attacks    try to cheat, steal and break, and write docs/attacks.md"
 	@echo "make broken     show what grading makes of every kind of broken submission"
 	@echo "make kill       kill the grader at 50 random moments, and compare the gradebooks"
 	@echo "make far        grade on a dask cluster of two local workers, and compare"
 	@echo "make bench-grading  measure every way to grade, on the same submissions"
+	@echo "make scaling    measure what a large class costs, to a million submissions"
+	@echo "make postgresql grade into PostgreSQL instead of SQLite, and compare"
 	@echo "make witnesses  hold the reference against its witnesses, worst errors shown"
 	@echo "make bench      measure how fast a check answers"
-	@echo "make attacks    try to cheat, steal and break, and write docs/attacks.md"
 
 learn: .venv/ready
 	@$(BIN)/byhand learn
@@ -60,11 +62,22 @@ broken: .venv/ready
 kill: .venv/ready
 	@$(BIN)/python tests/grading/killing.py 50
 
-# An environment of its own, since dask is an optional extra.
-far: .venv/ready
-	@test -x .venv-far/bin/python || $(PYTHON) -m venv .venv-far
-	@.venv-far/bin/python -m pip install --quiet --disable-pip-version-check -e byhand -e '.[dask]' pytest psutil
+far: .venv-far/ready
 	@.venv-far/bin/python -m pytest tests/far/dask_cluster.py
+
+# Needs PostgreSQL's programs too (Debian: apt install postgresql).
+postgresql: .venv-far/ready
+	@.venv-far/bin/python benchmarks/postgresql.py
+
+scaling: .venv/ready
+	@$(BIN)/python benchmarks/scaling.py
+
+# An environment of its own, since dask and PostgreSQL's driver are optional extras.
+.venv-far/ready: pyproject.toml byhand/pyproject.toml
+	@rm -rf .venv-far
+	@$(PYTHON) -m venv .venv-far
+	@.venv-far/bin/python -m pip install --quiet --disable-pip-version-check -e byhand -e '.[dask,postgresql]' pytest psutil
+	@touch .venv-far/ready
 
 bench-grading: .venv/ready
 	@$(BIN)/python benchmarks/grading.py

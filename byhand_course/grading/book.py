@@ -18,9 +18,9 @@ from sqlalchemy.engine import Connection
 
 from byhand_course.errors import Refused
 
+from .database import making_tables, opened
 from .marking import Marked
 
-LOCK_TIMEOUT_S = 10.0
 LatePenalty = Callable[[str, float, float], float | None]  # of student, score, seconds late
 EPOCH = datetime(1970, 1, 1)
 NO_RESPONSE = "No response."  # nbgrader's words for an answer that nobody filled in
@@ -109,16 +109,16 @@ class Book:
     def __init__(self, db_url: str, assignment: str) -> None:
         self._name = sa.engine.make_url(db_url).render_as_string(hide_password=True)
         self._assignment = assignment
-        timeout = {"timeout": LOCK_TIMEOUT_S} if db_url.startswith("sqlite") else {}
-        self._engine = sa.create_engine(db_url, connect_args=timeout)
+        self._engine = opened(db_url)
         with self._spoken():
             theirs = sa.MetaData()
             theirs.reflect(self._engine, only=lambda name, _: name in THEIRS)
             self._tables = theirs.tables
-            OURS.create_all(self._engine)
-            for table, column in UNINDEXED.items():
-                place = self._tables[table].c[column]
-                sa.Index(f"byhand_{table}", place).create(self._engine, checkfirst=True)
+            with making_tables(self._engine) as connection:
+                OURS.create_all(connection)
+                for table, column in UNINDEXED.items():
+                    place = self._tables[table].c[column]
+                    sa.Index(f"byhand_{table}", place).create(connection, checkfirst=True)
             with self._engine.connect() as connection:
                 self._read_assignment(connection)
 
@@ -265,13 +265,9 @@ class Book:
     ) -> float:
         """Make the rows of a submission if there are none, and say how many seconds late it is."""
         t = self._tables
-        if (
-            connection.execute(
-                sa.select(t["student"].c.id).where(t["student"].c.id == student)
-            ).first()
-            is None
-        ):
-            connection.execute(t["student"].insert().values(id=student))
+        # Another grader, of another assignment, may enter the same student at the same moment.
+        entering = sa.text("INSERT INTO student (id) VALUES (:id) ON CONFLICT DO NOTHING")
+        connection.execute(entering, {"id": student})
         submissions = t["submitted_assignment"]
         mine = sa.and_(submissions.c.assignment_id == self._id, submissions.c.student_id == student)
         found = connection.execute(sa.select(submissions).where(mine)).first()
@@ -418,14 +414,14 @@ class Book:
 def _why(error: sa.exc.DBAPIError, name: str) -> str:
     """A sentence for what went wrong with the gradebook, and what to do."""
     words = str(error.orig)
-    if "locked" in words:
+    if "locked" in words or "lock timeout" in words:
         return (
             f"The gradebook {name} is locked by another program: close it (Formgrader, or a "
             "database browser), and start again."
         )
     if "readonly" in words or "read-only" in words or "unable to open" in words:
         return f"The gradebook {name} cannot be written: make it and its folder writable."
-    if "full" in words or "disk I/O" in words:
+    if "full" in words or "No space left" in words or "disk I/O" in words:
         return f"The disk with the gradebook {name} is full or failing: make room, and start again."
     if "malformed" in words or "not a database" in words:
         return f"The gradebook {name} is damaged: put back a copy of it."

@@ -22,7 +22,9 @@ from .judging import earlier_functions, questions
 from .restore import Template
 
 # Modules of this room that run, ask, judge or read; the others only move results about.
-ENGINE = re.compile(r"(?!book|course|fleet|grade|report|sample_class|seeds|trial|preprocessor).*")
+ENGINE = re.compile(
+    r"(?!book|course|database|fleet|grade|report|sample_class|seeds|trial|preprocessor).*"
+)
 
 
 def fingerprint(raw: bytes) -> str:

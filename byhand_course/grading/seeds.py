@@ -4,6 +4,8 @@ import secrets
 
 import sqlalchemy
 
+from .database import making_tables, opened
+
 TABLE = sqlalchemy.Table(
     "byhand_hidden_seed",
     sqlalchemy.MetaData(),
@@ -14,9 +16,10 @@ TABLE = sqlalchemy.Table(
 
 def hidden_seed(db_url: str, assignment: str) -> int:
     """The seed of an assignment's hidden questions; drawn from the system if there is none yet."""
-    engine = sqlalchemy.create_engine(db_url)
+    engine = opened(db_url)
     try:
-        TABLE.metadata.create_all(engine)
+        with making_tables(engine) as connection:
+            TABLE.metadata.create_all(connection)
         with engine.begin() as connection:
             found = _read(connection, assignment)
             if found is None:
@@ -37,9 +40,10 @@ def hidden_seed(db_url: str, assignment: str) -> int:
 
 def set_hidden_seed(db_url: str, assignment: str, seed: int) -> None:
     """Take the instructor's own seed, for instance to reproduce grades on another machine."""
-    engine = sqlalchemy.create_engine(db_url)
+    engine = opened(db_url)
     try:
-        TABLE.metadata.create_all(engine)
+        with making_tables(engine) as connection:
+            TABLE.metadata.create_all(connection)
         with engine.begin() as connection:
             connection.execute(TABLE.delete().where(TABLE.c.assignment == assignment))
             connection.execute(TABLE.insert().values(assignment=assignment, seed=str(seed)))

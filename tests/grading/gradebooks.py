@@ -2,7 +2,10 @@
 
 import sqlite3
 from contextlib import closing
+from datetime import datetime, timedelta
 from pathlib import Path
+
+import sqlalchemy
 
 GRADES = """
 SELECT a.name, s.student_id, n.name, c.name, g.auto_score, g.manual_score, g.extra_credit,
@@ -33,6 +36,33 @@ def gradebook(course: Path, ours: bool = False) -> dict[str, list[tuple]]:
     queries |= {"students": STUDENTS} | ({"state": STATE} if ours else {})
     with closing(sqlite3.connect(course / "gradebook.db")) as book:
         return {name: sorted(book.execute(query), key=repr) for name, query in queries.items()}
+
+
+def gradebook_at(db_url: str, ours: bool = False) -> dict[str, list[tuple]]:
+    """The same, of a gradebook in any database, written as SQLite has it."""
+    queries = {"grades": GRADES, "comments": COMMENTS, "submissions": SUBMISSIONS}
+    queries |= {"students": STUDENTS} | ({"state": STATE} if ours else {})
+    engine = sqlalchemy.create_engine(db_url)
+    try:
+        with engine.connect() as book:
+            return {
+                name: sorted(
+                    (tuple(map(_as_sqlite, row)) for row in book.execute(sqlalchemy.text(query))),
+                    key=repr,
+                )
+                for name, query in queries.items()
+            }
+    finally:
+        engine.dispose()
+
+
+def _as_sqlite(value: object) -> object:
+    """A value as nbgrader stores it in SQLite, which has no truth values, moments or intervals."""
+    if isinstance(value, bool):
+        return int(value)
+    if isinstance(value, timedelta):
+        value = datetime(1970, 1, 1) + value
+    return f"{value:%Y-%m-%d %H:%M:%S.%f}" if isinstance(value, datetime) else value
 
 
 def autograded(course: Path) -> dict[str, str]:

@@ -22,8 +22,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 import gradebooks
 
 from byhand_course.errors import Refused
-from byhand_course.grading import book as book_module
-from byhand_course.grading import edition
+from byhand_course.grading import database, edition
 from byhand_course.grading import grade as grade_module
 from byhand_course.grading.course import ensure_assignment, load_course
 from byhand_course.grading.fleet import Fleet, local_pool
@@ -292,7 +291,7 @@ def refusal(folder, students=None):
 
 
 def test_a_locked_gradebook_gets_one_sentence(course, monkeypatch):
-    monkeypatch.setattr(book_module, "LOCK_TIMEOUT_S", 0.2)
+    monkeypatch.setattr(database, "LOCK_TIMEOUT_S", 0.2)
     before = gradebooks.gradebook(course, ours=True), gradebooks.autograded(course)
     with closing(sqlite3.connect(course / "gradebook.db", isolation_level=None)) as book:
         book.execute("BEGIN IMMEDIATE")
