@@ -63,7 +63,7 @@ kill: .venv/ready
 	@$(BIN)/python tests/grading/killing.py 50
 
 far: .venv-far/ready
-	@.venv-far/bin/python -m pytest tests/far/dask_cluster.py
+	@.venv-far/bin/python -m pytest tests/far/dask_cluster.py tests/far/dask_faults.py
 
 # Needs PostgreSQL's programs too (Debian: apt install postgresql).
 postgresql: .venv-far/ready

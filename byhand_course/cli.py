@@ -223,7 +223,7 @@ def grade(
     not be judged.
     """
     from byhand_course.grading.course import load_course
-    from byhand_course.grading.fleet import cluster, local_pool
+    from byhand_course.grading.fleet import local_pool
     from byhand_course.grading.grade import grade as grade_all
     from byhand_course.grading.grade import submitted
     from byhand_course.grading.lock import only_grader
@@ -241,7 +241,11 @@ def grade(
                 f"Nothing was handed in: put notebooks into submitted/NAME/{assignment}/."
             )
         chosen = student or students
+        if scheduler and workers:
+            raise Refused("--workers is for this machine; a cluster has the workers you started.")
         if scheduler:
+            from byhand_course.grading.cluster import cluster
+
             start, room = cluster(scheduler)
         else:
             count = workers or os.cpu_count() or 1

@@ -23,7 +23,7 @@ from .restore import Template
 
 # Modules of this room that run, ask, judge or read; the others only move results about.
 ENGINE = re.compile(
-    r"(?!book|course|database|fleet|grade|report|sample_class|seeds|trial|preprocessor).*"
+    r"(?!book|cluster|course|database|fleet|grade|report|sample_class|seeds|trial|preprocessor).*"
 )
 
 

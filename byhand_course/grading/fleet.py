@@ -23,7 +23,6 @@ from .marking import Job, Marked, mark, own_engine
 from .sandbox import Sandbox
 
 PR_SET_PDEATHSIG = 1
-CONNECT_TIMEOUT_S = 5.0
 MOST_STUMBLES = 5  # one after another, before the grader gives up
 
 
@@ -43,34 +42,6 @@ def local_pool(
         return pool
 
     return start
-
-
-def cluster(address: str) -> tuple[Callable[[], Executor], int]:
-    """What connects to a dask cluster, and how many jobs may be under way on it.
-
-    Jobs carry submissions as bytes, so the workers need no folder of ours, only this version of
-    the course. A worker that dies is dask's to replace: it hands the job to another.
-
-    Raises:
-        Refused: if dask is not installed, or no scheduler answers.
-    """
-    try:
-        from distributed import Client
-    except ImportError:
-        raise Refused(
-            "--scheduler needs dask.distributed: pip install 'byhand-course[dask]'."
-        ) from None
-    try:
-        client = Client(address, timeout=CONNECT_TIMEOUT_S, set_as_default=False)
-    except (OSError, ValueError) as error:
-        raise Refused(
-            f"No dask scheduler answers at {address} ({error}): start one with `dask scheduler`, "
-            "and workers with `dask worker ADDRESS`."
-        ) from None
-    threads = sum(client.nthreads().values())
-    if threads == 0:
-        raise Refused(f"The scheduler at {address} has no workers: `dask worker {address}`.")
-    return lambda: client.get_executor(pure=False), 2 * threads
 
 
 def _begin_work(limits: Limits, sandbox: Sandbox) -> None:
