@@ -115,6 +115,8 @@ class Fleet:
         return self._counted(self._done.popleft())
 
     def _counted(self, marked: Marked) -> Marked:
+        if marked.unable:
+            raise Refused(f"{marked.failure}")
         self._stumbles = self._stumbles + 1 if marked.stumbled else 0
         if self._stumbles >= MOST_STUMBLES:
             raise Refused(f"Grading stopped: {MOST_STUMBLES} times in a row {marked.failure}")

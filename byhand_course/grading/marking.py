@@ -68,6 +68,7 @@ class Marked:
         edition: of the questions and the engine that marked it.
         failure: why it could not be marked, or None.
         stumbled: whether that was the grader's own fault.
+        unable: whether this worker can mark nothing at all.
     """
 
     student: str
@@ -79,18 +80,21 @@ class Marked:
     edition: str = ""
     failure: str | None = None
     stumbled: bool = False
+    unable: bool = False
 
 
 def mark(job: Job) -> Marked:
     """Mark a notebook in this thread's own warm engine. Raises nothing."""
     notebook = job.template.notebook
     try:
-        if job.engine and job.engine != engine_edition():
-            raise EngineError("a worker has another version of this course installed")
+        engine = _able_engine(job)
+    except EngineError as error:
+        return Marked(job.student, notebook, failure=str(error), unable=True)
+    try:
         lesson = lesson_of(notebook)
         handed_in, read = read_cells(job.raw)
         cells, repairs = restore(job.template, lesson, handed_in)
-        verdicts = fill_in(cells, lesson, job.seed, own_engine(job.limits, job.sandbox))
+        verdicts = fill_in(cells, lesson, job.seed, engine)
     except Unreadable as refused:
         return Marked(job.student, notebook, failure=str(refused))
     except Exception as error:
@@ -109,6 +113,19 @@ def mark(job: Job) -> Marked:
         repairs=(*read, *repairs),
         edition=edition_of(lesson, job.template, job.seed, job.limits),
     )
+
+
+def _able_engine(job: Job) -> Engine:
+    """This thread's engine, of the right edition and with its sandbox up.
+
+    Raises:
+        EngineError: if there is none; no notebook is to blame.
+    """
+    if job.engine and job.engine != engine_edition():
+        raise EngineError("A worker has another version of this course installed: renew it.")
+    engine = own_engine(job.limits, job.sandbox)
+    engine.start()
+    return engine
 
 
 def _scores(

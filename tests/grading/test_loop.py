@@ -175,7 +175,7 @@ def test_regrading_with_the_same_seed_gives_the_same_grades(course):
 def test_without_a_sandbox_there_is_no_grading(course):
     """Both roads refuse where bubblewrap is missing, change nothing, and say how to get it."""
     before = grades(course)
-    done = command("byhand-course", "grade", ASSIGNMENT, cwd=course, path=str(BIN))
+    done = command("byhand-course", "grade", ASSIGNMENT, "--again", cwd=course, path=str(BIN))
     assert done.returncode == 1 and "sudo apt install bubblewrap" in done.stderr
     assert "Traceback" not in done.stderr
     words = ("nbgrader", "autograde", ASSIGNMENT, "--force", "--student", "solved")
