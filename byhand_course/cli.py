@@ -227,10 +227,8 @@ def grade(
     from byhand_course.grading.grade import grade as grade_all
     from byhand_course.grading.grade import submitted
     from byhand_course.grading.lock import only_grader
-    from byhand_course.grading.processes import hold_possible
 
     course = load_course(root, sandbox)
-    hold_possible(course.sandbox)  # no sandbox, no grading: said once, before anybody's turn
     with only_grader(course.root, lambda sentence: says(err, sentence)):
         students = submitted(course, assignment)
         unknown = sorted(set(student or ()) - set(students))

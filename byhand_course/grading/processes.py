@@ -23,7 +23,7 @@ import numpy as np
 
 import byhand
 
-from .bubblewrap import find_bubblewrap, inside_bubblewrap
+from .bubblewrap import inside_bubblewrap
 from .cgroup import ControlGroup, make_group
 from .environment import PACKAGES, environment
 from .errors import EngineError
@@ -257,7 +257,9 @@ def how_to_start(sandbox: Sandbox, descriptor: int, folder: Path) -> Start:
     Raises:
         EngineError: if the sandbox cannot be made here.
     """
-    hold_possible(sandbox)
+    if sandbox != Sandbox.NONE and platform.machine() not in MACHINES:
+        known = " and ".join(MACHINES)
+        raise EngineError(f"The sandbox is built for {known}, not for {platform.machine()}.")
     if sandbox == Sandbox.BUBBLEWRAP:
         return inside_bubblewrap(descriptor)
     if sandbox == Sandbox.LANDLOCK:
@@ -265,23 +267,14 @@ def how_to_start(sandbox: Sandbox, descriptor: int, folder: Path) -> Start:
     return without_walls(descriptor, folder)
 
 
-def hold_possible(sandbox: Sandbox) -> None:
-    """Hold this machine to what a tier needs, as far as that can be told without trying.
+def behind_landlock(descriptor: int, folder: Path) -> Start:
+    """How to start it in the weaker tier: the same packages, shown by links in its own folder.
 
     Raises:
-        EngineError: if the sandbox cannot be made here.
+        EngineError: if the kernel has no Landlock.
     """
-    if sandbox != Sandbox.NONE and platform.machine() not in MACHINES:
-        known = " and ".join(MACHINES)
-        raise EngineError(f"The sandbox is built for {known}, not for {platform.machine()}.")
-    if sandbox == Sandbox.BUBBLEWRAP:
-        find_bubblewrap()
-    if sandbox == Sandbox.LANDLOCK and landlock_version() < 1:
+    if landlock_version() < 1:
         raise EngineError(NO_LANDLOCK)
-
-
-def behind_landlock(descriptor: int, folder: Path) -> Start:
-    """How to start it in the weaker tier: the same packages, shown by links in its own folder."""
     found = environment()
     packages = folder / "packages"
     packages.mkdir()
