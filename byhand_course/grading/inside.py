@@ -42,8 +42,9 @@ from byhand.ask import Answer, ask
 from byhand.mine import serve_from
 from byhand.tree import Code, flatten, unflatten
 
-del sys.path[-2:]  # what else lies there is not for notebooks
 FOLDER, SANDBOX = sys.argv[2:]
+ours = sys.path[-2:]  # what else lies there is not for notebooks, wherever it is named
+sys.path[:] = [folder for folder in sys.path if folder not in ours]
 BUBBLEWRAP, LANDLOCK = SANDBOX == "bubblewrap", SANDBOX == "landlock"
 if BUBBLEWRAP or LANDLOCK:
     sys.path.append(FOLDER)  # it was made for them
