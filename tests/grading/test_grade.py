@@ -230,7 +230,7 @@ def _kill_worker(job):
 def test_a_notebook_that_kills_its_worker_is_given_up_alone(graded_course, monkeypatch):
     """It is tried by itself before it is listed; those beside it are not blamed."""
     monkeypatch.setattr("byhand_course.grading.fleet.mark", _kill_worker)
-    monkeypatch.setattr("byhand_course.grading.fleet._begin_work", lambda limits: None)
+    monkeypatch.setattr("byhand_course.grading.fleet._begin_work", lambda *_: None)
     from byhand_course.grading.restore import read_template
 
     template = read_template(graded_course / "release" / ASSIGNMENT / f"{NOTEBOOKS[0]}.ipynb")
