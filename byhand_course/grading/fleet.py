@@ -18,7 +18,7 @@ from typing import Self
 
 from byhand_course.errors import Refused
 
-from .engine import EngineError, Limits
+from .engine import Limits
 from .marking import Job, Marked, mark, own_engine
 from .sandbox import Sandbox
 
@@ -48,7 +48,7 @@ def _begin_work(limits: Limits, sandbox: Sandbox) -> None:
     """Be a worker: die with the grader, leave Ctrl-C to it, and have an engine warm."""
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    with suppress(EngineError):  # said when the first job needs it
+    with suppress(Exception):  # said when the first job needs it
         own_engine(limits, sandbox).open([]).close()
 
 
