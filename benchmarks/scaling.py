@@ -28,6 +28,8 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
+import psutil
+
 from byhand_course.grading.book import Book
 from byhand_course.grading.course import ensure_assignment, load_course
 from byhand_course.grading.grade import grade, submitted, templates
@@ -40,6 +42,7 @@ ROOT = Path(__file__).parents[1]
 ANSWERS = (solved, wrong, partly_right, blank)
 SEED = 20_170_612
 MILLION = 1_000_000
+STRETCHES = 5  # of a run, the last of which is not looked at: workers are ending in it
 FEW = 2  # submissions of the class that tells what the start costs
 
 
@@ -52,6 +55,7 @@ class Run:
         first_s, wall_s: from the command to the first result, and to its end.
         ms: between results.
         cpu_s: of all processes together.
+        first_cpu_ms, last_cpu_ms: the same for a submission, among the first and the last ones.
         peak_mb: the most memory that the grader's own process held.
         load: the machine's load average over the last minute, at the end.
     """
@@ -61,6 +65,8 @@ class Run:
     wall_s: float
     ms: float
     cpu_s: float
+    first_cpu_ms: float
+    last_cpu_ms: float
     peak_mb: float
     load: float
 
@@ -135,13 +141,16 @@ def graded(course: Path, workers: int) -> Run:
     """Run the command over a course as a person does, and measure it from outside."""
     command = [sys.executable, "-m", "byhand_course.cli", "grade", assignment_in(course), "--json"]
     command += ["--workers", str(workers), "--root", str(course)]
+    stretch = max(1, len(list((course / "submitted").iterdir())) // STRETCHES)
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     began, moments = time.perf_counter(), []
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
-        peak = Peak(process.pid)
+        peak, clock = Peak(process.pid), []
         for line in process.stdout:
             if b'"student"' in line:
                 moments.append(time.perf_counter() - began)
+                if len(moments) % stretch == 0:
+                    clock.append(tree_cpu_s(process.pid))
         process.wait()
     wall = time.perf_counter() - began
     if process.returncode != 0:
@@ -150,7 +159,19 @@ def graded(course: Path, workers: int) -> Run:
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     ms = (moments[-1] - moments[0]) / (len(moments) - 1) * 1000
     load = os.getloadavg()[0]
-    return Run(len(moments), moments[0], wall, ms, cpu, peak.most_mb(), load)
+    each = [(clock[i + 1] - clock[i]) / stretch * 1000 for i in (0, max(0, len(clock) - 3))]
+    return Run(len(moments), moments[0], wall, ms, cpu, *each, peak.most_mb(), load)
+
+
+def tree_cpu_s(pid: int) -> float:
+    """Processor seconds of a process and of all that it started."""
+    found = 0.0
+    parent = psutil.Process(pid)
+    for process in (parent, *parent.children(recursive=True)):
+        with suppress(psutil.Error):  # it has ended since, and its parent counts it
+            times = process.cpu_times()
+            found += times.user + times.system + times.children_user + times.children_system
+    return found
 
 
 class Peak:
@@ -278,6 +299,9 @@ def compared(runs: list[Run], writer: Writing) -> dict:
                     if run.submissions == size
                 ]
             ),
+            "last_to_first_cpu": middle(
+                [run.last_cpu_ms / run.first_cpu_ms for run in runs if run.submissions == size]
+            ),
             "peak_mb": max(run.peak_mb for run in runs if run.submissions == size),
         }
         for size in sizes
@@ -318,9 +342,13 @@ def show(found: dict) -> None:
     """The figures, for a person."""
     writer, million, ratio = found["writer"], found["million"], found["ratio_of_last_to_first"]
     print(f"{found['machine']}; {found['workers']} workers, sandbox on, lesson {found['lesson']}")
-    print(f"{'class':>8}{'ms each':>10}{'CPU ms each':>13}{'peak MB of the grader':>23}")
+    titles = f"{'class':>8}{'ms each':>10}{'CPU ms each':>13}{'last to first':>15}"
+    print(f"{titles}{'peak MB of the grader':>23}")
     for size, row in found["by_size"].items():
-        print(f"{size:8,}{row['ms']:10.1f}{row['cpu_ms']:13.1f}{row['peak_mb']:23.0f}")
+        print(
+            f"{size:8,}{row['ms']:10.1f}{row['cpu_ms']:13.1f}{row['last_to_first_cpu']:15.2f}"
+            f"{row['peak_mb']:23.0f}"
+        )
     print(f"largest to smallest: {ratio['ms']:.2f} in time, {ratio['cpu_ms']:.2f} in CPU time")
     print(f"one core marks {found['per_core_per_s']:.0f} a second")
     print(
