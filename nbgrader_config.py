@@ -54,6 +54,12 @@ c.Autograde.autograde_preprocessors = [
 ]
 c.OverwriteCells.add_missing_cells = True  # a deleted check cell is restored, not forgiven
 
+# Pages: nothing of a learner's is rendered, in feedback or in Formgrader.
+c.GenerateFeedback.exporter_class = "byhand_course.grading.nbgrader_pages.FeedbackExporter"
+c.GenerateFeedback.preprocessors = []
+c.GenerateFeedback.post_convert_hook = "byhand_course.grading.nbgrader_pages.only_our_pages"
+c.HTMLExporter.preprocessors = ["byhand_course.grading.nbgrader_pages.ShowAsText"]
+
 # Learners' code is kept in by bubblewrap. Where that cannot be had (`byhand-course doctor` says how
 # to get it), a weaker sandbox may be chosen by its name: what it keeps in, and what not, stands in
 # docs/sandbox.md. On the command line: --JudgeNotebook.sandbox=landlock, or --sandbox landlock.

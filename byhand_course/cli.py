@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
-from rich.markup import escape
 from rich.progress import track
 from rich.table import Table
+from rich.text import Text
 
 from byhand_course.errors import Refused
 from byhand_course.grading.sandbox import HELP, Sandbox
+from byhand_course.grading.visible import STEERING, one_line, visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -55,7 +56,7 @@ def build(
 
     stale = find_stale(root) if check else build_course(root)
     for found in stale:
-        out.print(f"{found.path}: {found.why}{'' if check else ', renewed'}", markup=False)
+        says(out, f"{found.path}: {found.why}{'' if check else ', renewed'}")
     if check and stale:
         raise Refused("Renew them with: byhand-course build")
     out.print("All generated files are up to date.")
@@ -111,7 +112,7 @@ def judge(
         )
     else:
         parts = ", ".join(f"{part} {'✓' if ok else '✗'}" for part, ok in verdict.parts.items())
-        out.print(f"{to_text(verdict)}\n", markup=False)
+        says(out, f"{to_text(verdict)}\n")
         out.print(f"score     {verdict.score:g} of {verdict.points:g} ({parts})")
         out.print(f"mistake   {verdict.mistake or '-'}\nrelation  {verdict.relation or '-'}")
     if not verdict.passed:
@@ -145,7 +146,7 @@ def grade(
     from byhand_course.grading.lock import only_grader
 
     course = load_course(root, sandbox)
-    with only_grader(course.root, lambda says: err.print(says, markup=False)):
+    with only_grader(course.root, lambda sentence: says(err, sentence)):
         students = submitted(course, assignment)
         unknown = sorted(set(student or ()) - set(students))
         if unknown:
@@ -187,21 +188,22 @@ def report(assignment: str, as_json: AsJson = False, root: Root = Path()) -> Non
 @app.command()
 def feedback(assignment: str, root: Root = Path()) -> None:
     """Write the feedback pages of all graded submissions below feedback/."""
-    from byhand_course.grading.course import (
-        ensure_assignment,
-        last_line,
-        load_course,
-        nbgrader_of,
-    )
+    from byhand_course.grading.course import ensure_assignment, load_course, skip_slow_import
+
+    skip_slow_import()
+    from byhand_course.grading.feedback import Places, write_pages
 
     course = load_course(root)
     ensure_assignment(course, assignment)
-    with err.status("Writing feedback pages"):
-        result = nbgrader_of(course).generate_feedback(assignment, force=True)
-    if not result["success"]:
-        raise Refused(f"No feedback: {last_line(result.get('error') or result.get('log') or '')}")
-    pages = sorted((root / "feedback").glob(f"*/{assignment}/*.html"))
-    out.print(f"{len(pages)} pages below {root / 'feedback'}", markup=False)
+    places = Places(course.db_url, course.folder("autograded"), course.folder("feedback"))
+    count, steps = write_pages(places, assignment)
+    written = list(track(steps, "Writing feedback pages", total=count, console=err))
+    failed = [page for page in written if page.failure]
+    for page in failed:
+        says(err, f"No page for {page.student}, {page.notebook}: {page.failure}")
+    says(out, f"{count - len(failed)} pages below {places.feedback}")
+    if failed:
+        raise typer.Exit(1)
 
 
 @app.command()
@@ -269,9 +271,9 @@ def show_graded(steps: "Iterable[Graded]", as_json: bool) -> Tally:
         for found in steps:
             tally.count(found)
             for remark in found.remarks if found.marked else ():
-                err.print(f"{found.student}: {remark}", markup=False)
+                says(err, f"{found.student}: {remark}")
             if found.failure:
-                err.print(f"{found.student} was not judged: {found.failure}", markup=False)
+                says(err, f"{found.student} was not judged: {found.failure}")
             yield asdict(found)
 
     if as_json:
@@ -295,7 +297,7 @@ def print_report(course: "Course", assignment: str) -> None:
         for row in book.results():
             points = [f"{row.notebooks.get(name, 0):g}" for name in notebooks]
             total = f"{row.score:g}", f"{row.max_score:g}", f"{row.waiting:g}"
-            table.add_row(escape(row.student), *points, *total)
+            table.add_row(Text(one_line(row.student)), *points, *total)
     out.print(table)
 
 
@@ -303,14 +305,25 @@ def print_json_list(rows: "Iterable[dict]") -> None:
     """A JSON list for a script, row by row as they come."""
     start = "["
     for row in rows:
-        print(f"{start}\n {json.dumps(row, ensure_ascii=False)}", end="", flush=True)
+        print(f"{start}\n {as_json_text(row)}", end="", flush=True)
         start = ","
     print("[]" if start == "[" else "\n]")
 
 
 def print_json(value: object) -> None:
     """JSON for a script, and nothing else, on the output."""
-    print(json.dumps(value, indent=1, ensure_ascii=False))
+    print(as_json_text(value, indent=1))
+
+
+def as_json_text(value: object, indent: int | None = None) -> str:
+    """A value as JSON that is safe to look at in a terminal too."""
+    text = json.dumps(value, indent=indent, ensure_ascii=False)
+    return STEERING.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
+
+
+def says(console: Console, text: str) -> None:
+    """Print text as it is, whoever wrote it: no markup, and nothing that steers a terminal."""
+    console.print(visible(text), markup=False)
 
 
 def run() -> None:
@@ -318,7 +331,7 @@ def run() -> None:
     try:
         app()
     except Refused as refused:
-        err.print(str(refused), markup=False)
+        says(err, str(refused))
         sys.exit(1)
 
 
