@@ -12,7 +12,7 @@ import numpy as np
 
 from .ask import Answer
 from .probe import Case, FunctionProbe
-from .problems import STAGES, Problem, find_problems, split
+from .problems import ONLY_HIDDEN, STAGES, Problem, find_problems, split
 from .relations import Pair, Relation, name_relation
 from .ruler import agree, as_array, is_numeric
 from .table import first_wrong, table_of, where_to_begin
@@ -29,7 +29,6 @@ QUESTIONS = {
     "input": "Which line writes into its argument? What would give a new array instead?",
     "value": "Work the first differing entry out by hand. At which step do you and your code part?",
 }
-ONLY_HIDDEN = "Does it use its arguments alone, or also numbers or shapes from the notebook?"
 MANY = 3  # inputs and parts are counted, not listed, if there are more than this
 
 

@@ -17,6 +17,7 @@ from .wording import count, describe, join, one_line
 STAGES = ("missing", "raises", "type", "shape", "dtype", "finite", "input", "value")
 
 UNKNOWN = "Is it spelled as in the exercise, and does its cell run without an error?"
+ONLY_HIDDEN = "Does it use its arguments alone, or also numbers or shapes from the notebook?"
 NOT_CALLED = "Which arguments does the first line of the exercise name, and in which order?"
 AFTER_RAISING = {
     "ValueError": "Which array has which shape on that line? Print the shapes just above it.",
@@ -89,6 +90,8 @@ def _no_answer(probe: FunctionProbe, case: Case, answer: Answer) -> tuple[str, .
         return "raises", says, "Does it ask for far more memory than its answer needs?"
     if answer.failure:
         return "type", f"what it returns on {case.label} cannot be read as numbers or arrays."
+    if answer.raised and not case.public:  # its type and its line could tell of the input
+        return "raises", f"raises an exception on {case.label} that you cannot see.", ONLY_HIDDEN
     if answer.raised == "NotImplementedError":
         if answer.line_number and answer.line and "NotImplementedError" not in answer.line:
             says = f"not finished: its line {answer.line_number} calls something not written yet."

@@ -713,6 +713,26 @@ def test_nothing_of_a_hidden_input_is_ever_said(kind):
     assert "secret scores" in said
 
 
+def test_an_exception_on_hidden_inputs_is_neither_named_nor_placed():
+    """Which of Python's own errors, and on which line, could say many bits of a hidden input."""
+
+    def telling(kind, scores):
+        if any(np.array_equal(scores, case.inputs[0]) for case in probe_of(SOFTMAX, 1).cases):
+            return softmax(scores)
+        if kind == 0:
+            raise KeyError
+        raise (OSError if kind == 1 else NotImplementedError)
+
+    headlines = {
+        judged(
+            SOFTMAX, lambda scores, axis=-1, kind=kind: telling(kind, scores), hidden=True
+        ).headline
+        for kind in range(3)
+    }
+    (headline,) = headlines
+    assert "raises an exception" in headline and "line" not in headline
+
+
 def test_hidden_containers_are_not_described():
     """Neither the keys nor the length of a hidden text's answer are told."""
 
