@@ -3,7 +3,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help learn test browser env check demo broken kill far bench-grading witnesses bench lock clean
+.PHONY: help learn test browser env check demo broken kill far bench-grading witnesses bench attacks lock clean
 
 help:
 	@echo "make learn      open the course in JupyterLab"
@@ -18,6 +18,7 @@ help:
 	@echo "make bench-grading  measure every way to grade, on the same submissions"
 	@echo "make witnesses  hold the reference against its witnesses, worst errors shown"
 	@echo "make bench      measure how fast a check answers"
+	@echo "make attacks    try to cheat, steal and break, and write docs/attacks.md"
 
 learn: .venv/ready
 	@$(BIN)/byhand learn
@@ -62,6 +63,9 @@ witnesses: .venv/ready
 
 bench: .venv/ready
 	@$(BIN)/python benchmarks/check_speed.py
+
+attacks: .venv/ready
+	@cd tests && ../$(BIN)/python -m grading.attacks
 
 # One install, from exact versions with their hashes; made again when any of these files changes.
 .venv/ready: requirements.lock pyproject.toml byhand/pyproject.toml
