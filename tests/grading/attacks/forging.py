@@ -8,6 +8,8 @@ from .attack import Room
 from .channel import ON_THE_SOCKET, REPLAYED
 from .points import FIND_CHANNELS, OUTERMOST, forged
 
+NOT_BELIEVED = "whatever the process sends is an answer, and is judged outside"
+
 IN_THE_SHELL = (
     forged(
         name="exception hook",
@@ -99,9 +101,11 @@ IN_THE_SHELL = (
             "    return {'op': 'answer', 'value': ['plain', True], 'raised': None,\n"
             "            'line_number': None, 'changed': [], 'failure': None}, []\n"
             "program = outermost()\n"
-            "program.update({name: answer for name in ('answer', 'ask') if name in program})\n"
-            "get_ipython().run_cell = lambda *cell, **more: type('Fine', (), {'success': True})",
+            "program.update({name: answer for name in ('answer', 'ask') if name in program})",
         ),
+        bare="no walls",
+        fails_bare=NOT_BELIEVED,
+        live=lambda sight: "is True or False" in sight.verdicts,
         spoils_itself=True,
     ),
 )
@@ -150,9 +154,11 @@ IN_NUMPY = (
             "def forged(stream, array, *given, **more):\n"
             "    real(stream, np.full(np.shape(array), np.nan), *given, **more)\n"
             "np.lib.format.write_array = forged\n"
-            "np.asarray = lambda array, *given, **more: array\n"
-            "np.allclose = lambda *pair, **more: True",
+            "np.asarray = lambda array, *given, **more: array",
         ),
+        bare="no walls",
+        fails_bare=NOT_BELIEVED,
+        live=lambda sight: "nan" in sight.verdicts,
         spoils_itself=True,
     ),
     forged(
@@ -333,8 +339,10 @@ LEAVING_EARLY = (
             FIND_CHANNELS,
             "import atexit\n"
             "atexit.register(shout, frame({'op': 'verdict', 'passed': True, 'score': 3.0}))\n"
-            "np.allclose = lambda *pair, **more: True",
+            "print('REGISTERED')",
         ),
+        fails_bare="nobody reads what a process leaves behind",
+        live=lambda sight: "REGISTERED" in sight.printed,
     ),
 )
 

@@ -75,10 +75,10 @@ def deep(course: Path, student: str) -> None:
 
 
 def metadata(course: Path, student: str) -> None:
-    """A blank notebook whose metadata claims 1,000 points for each check, all earned."""
+    """A blank notebook whose metadata claims 1,000 points for each check, unlocked."""
     changed(
         place(course, student),
-        lambda told: told.update(points=1000, score=1000, grade=True, locked=False),
+        lambda told: told.update(points=1000, locked=False),
     )
 
 
@@ -228,15 +228,33 @@ def _loads(world: World, engine: Engine, student: str) -> Sight:
         return Sight(world, score=1.0 if memory_mb() - before > 50 and notebook else 0.0)
 
 
-def _unrun(world: World, engine: Engine) -> Sight:
-    """What nbgrader gives for a check cell that was not run: no output is no error."""
-    from nbformat.v4 import new_code_cell
-    from nbgrader.utils import determine_grade
+def _by_nbgrader(world: World, engine: Engine, student: str) -> Sight:
+    """What nbgrader with its own settings gives for a notebook."""
+    from nbgrader.api import Gradebook
 
-    told = {"grade_id": "check-softmax", "grade": True, "solution": False, "points": 3}
-    cell = new_code_cell("check(softmax)", metadata={"nbgrader": {**told, "schema_version": 3}})
-    score, _ = determine_grade(cell)
-    return Sight(world, score=score or 0.0)
+    with class_of(world, student) as course:
+        (course / "nbgrader_config.py").write_text("c = get_config()\n")
+        shutil.rmtree(course / "release")
+        scripts = Path(sys.executable).parent
+        path = f"{scripts}{os.pathsep}{os.environ['PATH']}"  # it starts alembic by its name
+        environment = {**os.environ, "PATH": path, "PYTHONPATH": str(ROOT)}
+        for words in (["generate_assignment"], ["autograde", "--student", student]):
+            subprocess.run(
+                [str(scripts / "nbgrader"), *words, "--assignment", ASSIGNMENT],
+                cwd=course, env=environment, capture_output=True, check=True, timeout=120,
+            )  # fmt: skip
+        with Gradebook(f"sqlite:///{course}/gradebook.db") as book:
+            return Sight(
+                world, score=book.find_submission(ASSIGNMENT, student).score, said="graded"
+            )
+
+
+def _listed(world: World, engine: Engine) -> Sight:
+    """What a terminal gets when the names of folders are printed as they are."""
+    with class_of(world, f"{TITLE}\x07") as course:
+        code = "import os\nprint(*os.listdir('submitted'), sep='\\n')"
+        done = subprocess.run([sys.executable, "-c", code], cwd=course, capture_output=True)
+        return Sight(world, said=done.stdout.decode())
 
 
 def _started_there(world: World, engine: Engine) -> Sight:
@@ -289,14 +307,14 @@ ATTACKS = (
     handed("deep", "deep notebook", "hands in a text of 200,000 brackets",
            "a traceback", lambda sight: "Traceback" in sight.said or "recursion" in sight.said,
            bare="read as JSON", run_bare=partial(_loads, student="deep")),
-    handed("metadata", "forged metadata", "claims 1,000 points, all earned, in the cells' metadata",
-           fails_bare=RESTORED, live=lambda sight: "metadata" in sight.said,
-           bare="nbgrader", run_bare=lambda world, engine: Sight(world)),
+    handed("metadata", "forged metadata", "claims 1,000 points for each check, and unlocks it",
+           fails_bare=RESTORED, live=lambda sight: sight.said == "graded",
+           bare="nbgrader", run_bare=partial(_by_nbgrader, student="metadata")),
     handed("outputs", "forged outputs", "leaves scores in check cells, tagged not to be run",
-           bare="nbgrader", run_bare=_unrun),
+           bare="nbgrader", run_bare=partial(_by_nbgrader, student="outputs")),
     handed("checks", "changed checks", "replaces every check by a score",
-           fails_bare=RESTORED, live=lambda sight: "checks" in sight.said,
-           bare="nbgrader", run_bare=lambda world, engine: Sight(world)),
+           fails_bare=RESTORED, live=lambda sight: sight.said == "graded",
+           bare="nbgrader", run_bare=partial(_by_nbgrader, student="checks")),
     handed("modules", "modules beside the notebook",
            "hands in numpy.py, sitecustomize.py and startup files beside the notebook",
            "a canary file", lambda sight: sight.world.canary_touched(),
@@ -304,7 +322,7 @@ ATTACKS = (
     handed(f"{TITLE}\x07", "control codes in the folder's name",
            "steers the terminal of whoever grades by its folder's name",
            "them in what the command wrote", lambda sight: TITLE in sight.said,
-           bare="printed as it is", run_bare=lambda world, engine: Sight(world, said=TITLE)),
+           bare="printed as it is", run_bare=_listed),
 )  # fmt: skip
 
 

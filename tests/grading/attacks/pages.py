@@ -22,6 +22,7 @@ from byhand_course.lessons import FreeAnswer, load_lessons
 
 from .world import ROOT
 
+HALF = "half-a-character"  # becomes one in the notebook's file
 MARK = "byhandattack"  # in every hostile text, so that it is known from the page's own
 ASSIGNMENT, NOTEBOOK = "week1_maths", "lesson01_dot_products"
 ASKING = ("src", "srcset", "href", "action", "data", "srcdoc", "poster", "background", "content")
@@ -118,6 +119,7 @@ def furnish(folder: Path, hostile: Hostile) -> Path:
     path = folder / "autograded" / hostile.student / ASSIGNMENT / f"{NOTEBOOK}.ipynb"
     path.parent.mkdir(parents=True)
     nbformat.write(new_notebook(cells=cells), path)
+    path.write_text(path.read_text("utf-8").replace(HALF, "\\ud800"), encoding="utf-8")
     return path
 
 

@@ -230,15 +230,8 @@ def _turned(world: World, engine: Engine, make: Callable[[Hostile], str]) -> Sig
     return Sight(world, said=make(Hostile(source="x = 1  # \u202eeslaf si siht")))
 
 
-def _unwritable(world: World, engine: Engine, safe: bool) -> Sight:
-    text = "x = '\ud800'"
-    if safe:
-        page = pages.ours(Hostile(first_name="Ann", verdict="dot: \x00\x1b\ufeff", source="x"))
-        from byhand_course.grading.visible import visible
-
-        page += visible(text)
-    else:
-        page = text
+def _unwritable(world: World, engine: Engine, make: Callable[[Hostile], str]) -> Sight:
+    page = make(Hostile(source=f"x = '{pages.HALF}'"))
     try:
         page.encode()
     except UnicodeEncodeError:
@@ -270,9 +263,9 @@ IN_A_TERMINAL = (
         tries="puts half a character into a text, so that no page can be saved",
         seen="whether the text can be saved",
         through=lambda sight: sight.extra["lost"],
-        bare="saved as it is",
-        run=partial(_unwritable, safe=True),
-        run_bare=partial(_unwritable, safe=False),
+        bare="nbgrader's page",
+        run=partial(_unwritable, make=pages.ours),
+        run_bare=partial(_unwritable, make=pages.nbgraders),
     ),
 )  # fmt: skip
 
