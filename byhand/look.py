@@ -3,7 +3,8 @@
 import base64
 import io
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cached_property, partial
 from html import escape
 from typing import TYPE_CHECKING
 
@@ -20,11 +21,20 @@ HUGE = 1e7  # numbers from here on are written as powers of ten
 
 
 class Page:
-    """Something that shows itself as HTML in a notebook and as text elsewhere."""
+    """Something that shows itself as HTML in a notebook and as text elsewhere.
 
-    def __init__(self, html: str, text: str) -> None:
-        self.html = html
+    Args:
+        html: or what makes it, once somebody looks.
+        text: the same in words.
+    """
+
+    def __init__(self, html: str | Callable[[], str], text: str) -> None:
+        self._html = html
         self.text = text
+
+    @cached_property
+    def html(self) -> str:
+        return self._html if isinstance(self._html, str) else self._html()
 
     def _repr_html_(self) -> str:
         return self.html
@@ -144,12 +154,16 @@ def show_plot(figure: "Figure", alt: str) -> Page:
         raise ValueError("show_plot needs alt: a sentence that says what the picture shows")
     import matplotlib.pyplot as plt
 
+    plt.close(figure)
+    return Page(partial(_picture, figure, alt), alt)
+
+
+def _picture(figure: "Figure", alt: str) -> str:
+    """The image as HTML. Drawing it takes longer than all else in a lesson."""
     png = io.BytesIO()
     figure.savefig(png, format="png", dpi=120, bbox_inches="tight", facecolor="white")
-    plt.close(figure)
     data = base64.b64encode(png.getvalue()).decode()
-    html = (
+    return (
         f'<img style="max-width:100%" src="data:image/png;base64,{data}"'
         f' alt="{escape(alt, quote=True)}">'
     )
-    return Page(html, alt)

@@ -25,7 +25,7 @@ from byhand.tree import Code, NotATree, flatten, unflatten
 
 from .errors import EngineError
 from .frames import Gone, Hostile, pack, read_outputs
-from .processes import DOCTOR, NotebookProcess, Server, WarmParent
+from .processes import DOCTOR, NotebookProcess, Server, WarmParent, hear
 from .sandbox import Sandbox
 
 NOTHING_SERVED: Mapping[str, Callable] = MappingProxyType({})
@@ -261,45 +261,76 @@ class Notebook:
             the answer, its message empty. Its failure is "missing" if the notebook has no such
             function, "timeout", "died", "unreadable", or None.
         """
+        return self.ask_in_turn(function, [inputs], serve, asks)[0]
+
+    def ask_in_turn(
+        self,
+        function: str,
+        cases: Sequence[tuple],
+        serve: Mapping[str, Callable] = NOTHING_SERVED,
+        asks: Code | None = None,
+    ) -> list[Answer]:
+        """Put one question after another to one fork, as a check at home does.
+
+        Returns:
+            an answer for each case, as `ask` gives it; none after the first that timed out, died or
+            cannot be read.
+        """
         arrays: list[np.ndarray] = []
         message = {
             "op": "ask",
             "name": function,
-            "inputs": flatten(tuple(inputs), arrays),
+            "cases": [flatten(tuple(inputs), arrays) for inputs in cases],
             "serve": sorted(serve),
             "asks": flatten(asks, []),
         }
-        return self._question(message, arrays, serve, len(inputs))
+        return self._question(message, arrays, serve, [len(inputs) for inputs in cases])
 
     def read(self, name: str) -> Answer:
         """The value that the notebook has under a name, as an answer like those of `ask`."""
-        return self._question({"op": "read", "name": name}, [], NOTHING_SERVED, 0)
+        return self.read_in_turn([name])[0]
+
+    def read_in_turn(self, names: Sequence[str]) -> list[Answer]:
+        """The values of several names, read in one fork; none after the first that has none."""
+        message = {"op": "read", "names": list(names)}
+        return self._question(message, [], NOTHING_SERVED, [0] * len(names))
 
     def _question(
-        self, message: dict, arrays: list[np.ndarray], serve: Mapping[str, Callable], inputs: int
-    ) -> Answer:
+        self,
+        message: dict,
+        arrays: list[np.ndarray],
+        serve: Mapping[str, Callable],
+        inputs: list[int],
+    ) -> list[Answer]:
         if self._closed:
             raise ValueError("this notebook is closed")
         frame, was_used = pack(message, arrays), self._used
-        answer = self._try(frame, serve, inputs)
-        if answer.failure == "died" and was_used:
-            answer = self._try(frame, serve, inputs)  # an earlier question may have killed it
-        return answer
+        answers = self._try(frame, serve, inputs)
+        if answers[0].failure == "died" and was_used:
+            answers = self._try(frame, serve, inputs)  # an earlier question may have killed it
+        return answers
 
-    def _try(self, frame: bytes, serve: Mapping[str, Callable], inputs: int) -> Answer:
+    def _try(self, frame: bytes, serve: Mapping[str, Callable], inputs: list[int]) -> list[Answer]:
         """Ask the process at hand, or a new one if there is none."""
         if self._process is None:
             self._run_cells()
         if self._process is None:
-            return Answer(failure="timeout")
+            return [Answer(failure="timeout")]
         self._used = True
+        answers: list[Answer] = []
         try:
-            with self._budget.spending(self._engine.limits.question_timeout_s) as deadline:
-                reply, values = self._process.converse(frame, deadline, self._server(serve))
-                return _read_answer(reply, values, inputs, self._most_lines)
+            most_s = self._engine.limits.question_timeout_s
+            with self._budget.spending(most_s) as deadline:
+                channel = self._process.say(frame, deadline)
+            with channel:
+                for count in inputs:
+                    with self._budget.spending(most_s) as deadline:
+                        reply, values = hear(channel, deadline, self._server(serve))
+                        answers.append(_read_answer(reply, values, count, self._most_lines))
         except tuple(FAILURES) as error:
             self._kill()
-            return Answer(failure=_failure(error))
+            answers.append(Answer(failure=_failure(error)))
+        return answers
 
     def _server(self, serve: Mapping[str, Callable]) -> Server:
         """Answers calls with serve's functions and earlier ones, and counts them."""
@@ -337,7 +368,8 @@ class Notebook:
         message = {"op": "run", "source": self._cells[place], "count": place + 1}
         try:
             with self._budget.spending(limits.cell_timeout_s) as deadline:
-                reply, _ = self._process.converse(pack(message), deadline, self._server({}))
+                with self._process.say(pack(message), deadline) as channel:
+                    reply, _ = hear(channel, deadline, self._server({}))
                 if set(reply) != {"op", "ok", "outputs"} or type(reply["ok"]) is not bool:
                     raise Hostile("a cell's outcome has other fields than outcomes have")
                 outputs = read_outputs(reply["outputs"], limits.text_chars, limits.picture_chars)

@@ -26,6 +26,7 @@ import struct
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from functools import partial
 
 sys.path.extend([os.path.dirname(os.path.abspath(__file__)), sys.argv[2]])
 import matplotlib.pyplot as plt
@@ -341,32 +342,41 @@ def answer_in_a_fork(
     if pid == 0:
         try:
             requests.close()
-            send(channel, *answer(shell, channel, request, arrays))
+            for put in questions(shell, channel, request, arrays):
+                try:
+                    reply = written(put())
+                except BaseException as error:  # SystemExit, or a value that cannot be read
+                    reply = written(Answer(raised=type(error).__name__))
+                send(channel, *reply)
         finally:
             os._exit(0)
     return pid
 
 
-def answer(
+def questions(
     shell: Shell, channel: socket.socket, request: dict, arrays: list
-) -> tuple[dict, list[np.ndarray]]:
-    """Read a name, or call the function of that name, and write down what came of it."""
-    value = shell.user_ns.get(request["name"])
-    try:
-        if request["op"] == "read":
-            found = request["name"] in shell.user_ns
-            return written(Answer(value=value, failure=None if found else "missing"))
-        if not callable(value):
-            return written(Answer(failure="missing"))
-        shell.user_ns.update({name: Served(name) for name in request["serve"]})
-        inputs = unflatten(request["inputs"], arrays.__getitem__, stand_ins=True)
-        assert isinstance(inputs, tuple)
-        Served.channel = channel
+) -> Iterator[Callable[[], Answer]]:
+    """What reads one name after another, or calls the function of a name on each case in turn."""
+    if request["op"] == "read":
+        yield from (partial(value_of, shell, name) for name in request["names"])
+        return
+    function = shell.user_ns.get(request["name"])
+    if not callable(function):
+        yield from [partial(Answer, failure="missing")] * len(request["cases"])
+        return
+    shell.user_ns.update({name: Served(name) for name in request["serve"]})
+    Served.channel = channel
+    for case in request["cases"]:
         asks = unflatten(request["asks"], arrays.__getitem__, stand_ins=True)
-        assert asks is None or isinstance(asks, Code)
-        return written(ask(value, inputs, asks))
-    except BaseException as error:  # SystemExit from the function, or a value that cannot be read
-        return written(Answer(raised=type(error).__name__))
+        inputs = unflatten(case, arrays.__getitem__, stand_ins=True)
+        assert isinstance(inputs, tuple) and (asks is None or isinstance(asks, Code))
+        yield partial(ask, function, inputs, asks)
+
+
+def value_of(shell: Shell, name: str) -> Answer:
+    """What stands under a name."""
+    found = name in shell.user_ns
+    return Answer(value=shell.user_ns.get(name), failure=None if found else "missing")
 
 
 def written(answer: Answer) -> tuple[dict, list[np.ndarray]]:

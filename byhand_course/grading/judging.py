@@ -1,13 +1,15 @@
 """Judging a notebook: questions to the learner's process, verdicts on this side of the wall."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+
+import numpy as np
 
 from byhand.ask import Answer
 from byhand.compare import judge_function
 from byhand.probe import FunctionProbe, Told, ValueProbe
-from byhand.tree import Code
+from byhand.tree import flatten
 from byhand.values import judge_value
 from byhand.verdict import Verdict
 from byhand_course.lessons import (
@@ -21,6 +23,7 @@ from byhand_course.lessons import (
 )
 
 from .engine import CellOutcome, Engine, Notebook
+from .frames import pack
 
 
 @dataclass(frozen=True)
@@ -49,13 +52,18 @@ def judge_notebook(
         seed: the instructor's; the same seed asks the same hidden questions.
     """
     with engine.open(cells, earlier_functions(lesson)) as notebook:
+        asked = [task for task in lesson.exercises if not isinstance(task, FreeAnswer)]
+        probes = {task.name: questions(task, lesson.number, seed) for task in asked}
+        names = [probe.variable for probe in probes.values() if isinstance(probe, ValueProbe)]
+        values = dict(zip(names, _values(notebook, names), strict=True))
         verdicts: dict[str, Verdict] = {}
         substitutes: dict[str, Callable] = {}  # earlier functions that were judged wrong
-        for task in lesson.exercises:
-            if isinstance(task, FreeAnswer):
-                continue
-            source = answers.get(task.name, "")
-            verdict = judge_task(notebook, lesson, task, source, seed, substitutes)
+        for task in asked:
+            probe, source = probes[task.name], answers.get(task.name, "")
+            if isinstance(probe, ValueProbe):
+                verdict = judge_value(probe, values[probe.variable])
+            else:
+                verdict = judge_task(notebook, lesson, task, source, seed, substitutes)
             verdicts[task.name] = verdict
             if isinstance(task, Exercise) and not verdict.passed:
                 substitutes[task.variable] = task.solution
@@ -101,15 +109,7 @@ def judge_task(
     assert isinstance(probe, FunctionProbe)
     if reveal:
         probe = replace(probe, cases=tuple(replace(case, public=True) for case in probe.cases))
-    at_once = _answers_at_once(notebook, probe, name or task.variable, substitutes)
-    if at_once is not None and (verdict := judge_function(probe, at_once)).passed:
-        return verdict
-    lines = source.splitlines()
-    given = [
-        replace(answer, line=_line(lines, answer.line_number))
-        for answer in _answers(notebook, probe, name or task.variable, substitutes)
-    ]
-    return judge_function(probe, given)
+    return _judge_function(notebook, probe, name or task.variable, substitutes, source)
 
 
 @cache
@@ -121,35 +121,57 @@ def questions(task: Task, lesson: int, seed: int) -> Told:
     return probe
 
 
-def _answers_at_once(
-    notebook: Notebook, probe: FunctionProbe, name: str, substitutes: Mapping[str, Callable]
-) -> list[Answer] | None:
-    """The answers to all cases from one call after another in one fork, as a check at home asks.
+def _values(notebook: Notebook, names: Sequence[str]) -> list[Answer]:
+    """What stands under each name, read in one fork, or each in its own if that does not do."""
+    answers = notebook.read_in_turn(names) if names else []
+    if any(answer.failure not in (None, "missing") for answer in answers):
+        return [notebook.read(name) for name in names]
+    return answers
 
-    A fork costs as much as all the calls in it. So a function that is right on everything is asked
-    once; if anything at all is amiss, what is found here is forgotten and each case is asked alone.
+
+def _judge_function(
+    notebook: Notebook,
+    probe: FunctionProbe,
+    name: str,
+    substitutes: Mapping[str, Callable],
+    source: str,
+) -> Verdict:
+    """Ask a function all cases in one fork; if it is not right on all, in reverse order again.
+
+    A fork costs as much as all the calls in it. Where the two orders agree to the last bit, no
+    answer depends on what was asked before it; where they do not, each case gets a fork of its own.
     """
-    cases = tuple(case.inputs for case in probe.cases)
-    answer = notebook.ask(name, cases, substitutes, _all_cases(probe.asks))
-    values = answer.value
-    amiss = answer.failure or answer.raised or answer.changed
-    if amiss or not isinstance(values, list) or len(values) != len(cases):
-        return None
-    return [Answer(value=value) for value in values]
+    inputs = [case.inputs for case in probe.cases]
+    lines = source.splitlines()
+
+    def judged(answers: Iterable[Answer]) -> Verdict:
+        return judge_function(
+            probe,
+            [replace(answer, line=_line(lines, answer.line_number)) for answer in answers],
+        )
+
+    answers = notebook.ask_in_turn(name, inputs, substitutes, probe.asks)
+    if len(answers) == len(inputs):
+        verdict = judged(answers)
+        if verdict.passed:
+            return verdict
+        again = notebook.ask_in_turn(name, inputs[::-1], substitutes, probe.asks)
+        if [*map(_imprint, answers)] == [*map(_imprint, again[::-1])]:
+            return verdict
+    return judged(_answers(notebook, probe, name, substitutes))
 
 
-@cache
-def _all_cases(asks: Code | None) -> Code:
-    """How all cases are put at once: each as a question is put alone."""
-    put = f"{asks.name}(answer, *case)" if asks else "answer(*case)"
-    text = f"def all_cases(answer, *cases):\n    return [{put} for case in cases]\n"
-    return Code("all_cases", f"{asks.source}\n\n{text}" if asks else text)
+def _imprint(answer: Answer) -> bytes:
+    """All of an answer, to the last bit."""
+    arrays: list[np.ndarray] = []
+    told = {**vars(answer), "value": flatten(answer.value, arrays)}
+    return pack(told, arrays)
 
 
 def _answers(
     notebook: Notebook, probe: FunctionProbe, name: str, substitutes: Mapping[str, Callable]
 ) -> Iterator[Answer]:
-    """One answer a case. A function that hung or died once is not asked again."""
+    """One answer a case, each from a fork of its own. What hung or died once is not asked again."""
     lost: Answer | None = None
     for case in probe.cases:
         answer = lost or notebook.ask(name, case.inputs, substitutes, probe.asks)

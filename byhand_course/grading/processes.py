@@ -178,28 +178,22 @@ class NotebookProcess:
         self._pid = pid
         self._requests = requests
 
-    def converse(
-        self, frame: bytes, deadline: float, server: Server
-    ) -> tuple[dict, list[np.ndarray]]:
-        """Send a request and return the reply to it, answering calls back with server meanwhile.
+    def say(self, frame: bytes, deadline: float) -> socket.socket:
+        """Send a request, and give the channel on which its replies come; for `hear`.
 
         Raises:
-            TimeoutError: if there is no reply by the deadline.
-            Gone: if the process that should reply has died.
-            Hostile: if it sent something else.
+            TimeoutError: if it is not taken by the deadline.
+            Gone: if the process that should take it has died.
         """
         ours, theirs = socket.socketpair()
-        with ours:
+        try:
             with theirs:
                 self._hand_over(theirs, deadline)
             send(ours, frame, deadline)
-            while True:
-                reply, arrays = receive(ours, deadline)
-                if not isinstance(reply, dict):
-                    raise Hostile("a reply is no object")
-                if reply.get("op") != "call":
-                    return reply, arrays
-                send(ours, server(reply, arrays), deadline)
+        except BaseException:
+            ours.close()
+            raise
+        return ours
 
     def end(self) -> None:
         """Kill it.
@@ -218,6 +212,23 @@ class NotebookProcess:
             raise
         except OSError as error:
             raise Gone("a notebook's process has died") from error
+
+
+def hear(channel: socket.socket, deadline: float, server: Server) -> tuple[dict, list[np.ndarray]]:
+    """The next reply on a channel; calls back are answered with server meanwhile.
+
+    Raises:
+        TimeoutError: if there is no reply by the deadline.
+        Gone: if the process that should reply has died.
+        Hostile: if it sent something else.
+    """
+    while True:
+        reply, arrays = receive(channel, deadline)
+        if not isinstance(reply, dict):
+            raise Hostile("a reply is no object")
+        if reply.get("op") != "call":
+            return reply, arrays
+        send(channel, server(reply, arrays), deadline)
 
 
 def process_limit(sandbox: Sandbox, wanted: int | None) -> int | None:
