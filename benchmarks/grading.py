@@ -1,6 +1,6 @@
 """How long a notebook takes to grade, by every way there is, on the same submissions.
 
-    python benchmarks/grading.py [--json] [--plot FILE] [--submissions 20] [--otter BIN]
+    python benchmarks/grading.py [--lesson 2] [--submissions 20] [--otter BIN] [--json] [--plot FILE]
 
     nbgrader            stock `nbgrader autograde`: a Jupyter kernel for each notebook
     nbgrader, ours      the same command with this course's nbgrader_config.py
@@ -9,9 +9,10 @@
     ours, 2 workers     the same with two
     floor               fork a warm process and exec the same cells: no walls, no questions
 
-What starting costs is left out: a way grades one submission, then all; the difference counts.
-The floor is per core; the others run on what the machine has. Only ours and the floor are told how
-well a notebook did by somebody outside it.
+What starting costs is left out: a way grades one submission, then all; the difference counts. The
+class is a third solved, a third wrong and a third half done; ours grades one ten times as large, of
+the same notebooks, because it is too quick to measure on 20. The floor is one core's, and it judges
+nothing and keeps nothing out; ours with two workers has two cores.
 """
 
 import argparse
@@ -26,15 +27,18 @@ import tempfile
 import time
 import zipfile
 from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
 
 from byhand_course.grading.course import ensure_assignment, load_course
 from byhand_course.grading.sample_class import hand_in, partly_right, solved, wrong
+from byhand_course.lessons import FreeAnswer, Lesson, folder_of, load_lessons, total_points
 
 ROOT = Path(__file__).parents[1]
-ASSIGNMENT, NOTEBOOK = "week1_maths", "lesson01_dot_products"
 ANSWERS = (solved, wrong, partly_right)
+OURS = ("byhand_course.cli", "grade", "--json")
+NBGRADER = ("nbgrader", "autograde")
 STOCK_CONFIG = 'c = get_config()\nc.CourseDirectory.course_id = "attention-by-hand"\n'
 OTTER_HELP = (
     "otter is left out: it is not installed. To measure it too, make it an environment of its own\n"
@@ -50,24 +54,50 @@ test = {{
 """
 
 
-def make_course(folder, submissions):
-    """A course of one lesson, entered in its gradebook, with a class handed in."""
-    name = f"{NOTEBOOK}.ipynb"
-    for step in ("source", "release"):
-        (folder / step / ASSIGNMENT).mkdir(parents=True)
-        shutil.copyfile(ROOT / step / ASSIGNMENT / name, folder / step / ASSIGNMENT / name)
-    shutil.copyfile(ROOT / "nbgrader_config.py", folder / "nbgrader_config.py")
-    whole = folder / "whole"
-    shutil.copytree(ROOT / "release" / ASSIGNMENT, whole / "release" / ASSIGNMENT)
-    for count in range(submissions):
-        student = f"student{count:03}"
-        hand_in(whole, ASSIGNMENT, student, ANSWERS[count % len(ANSWERS)])
-        target = folder / "submitted" / student / ASSIGNMENT
-        target.mkdir(parents=True)
-        (whole / "submitted" / student / ASSIGNMENT / name).rename(target / name)
-    shutil.rmtree(whole)
-    ensure_assignment(load_course(folder), ASSIGNMENT)
-    return folder
+@dataclass(frozen=True)
+class Class:
+    """A course of one notebook, entered in its gradebook, with a class handed in.
+
+    Attributes:
+        lesson: whose notebook.
+        folder: an empty place for what grading makes of it.
+        submissions: how many.
+    """
+
+    lesson: Lesson
+    folder: Path
+    submissions: int
+
+    @property
+    def fresh(self):
+        """The course as nobody has graded it yet."""
+        return self.folder / "fresh"
+
+    @property
+    def solved(self):
+        """A notebook of the class that is solved."""
+        return self.fresh / "submitted/student000" / self.lesson.assignment / self._file
+
+    @property
+    def _file(self):
+        return f"{folder_of(self.lesson).name}.ipynb"
+
+    def make(self):
+        """Write it."""
+        assignment, file = self.lesson.assignment, self._file
+        for step in ("source", "release"):
+            (self.fresh / step / assignment).mkdir(parents=True)
+            shutil.copyfile(ROOT / step / assignment / file, self.fresh / step / assignment / file)
+        shutil.copyfile(ROOT / "nbgrader_config.py", self.fresh / "nbgrader_config.py")
+        whole = self.folder / "whole"
+        shutil.copytree(ROOT / "release" / assignment, whole / "release" / assignment)
+        for count in range(self.submissions):
+            student = f"student{count:03}"
+            hand_in(whole, assignment, student, ANSWERS[count % len(ANSWERS)])
+            target = self.fresh / "submitted" / student / assignment
+            target.mkdir(parents=True)
+            (whole / "submitted" / student / assignment / file).rename(target / file)
+        ensure_assignment(load_course(self.fresh), assignment)
 
 
 def run(command, cwd):
@@ -80,61 +110,47 @@ def run(command, cwd):
     return took
 
 
-def marginal_ms(command, fresh, folder, submissions):
-    """Milliseconds that each further submission takes, after the first."""
+def marginal_ms(sample, submissions, words, settings=""):
+    """Milliseconds that each further submission takes, after the first.
+
+    Args:
+        sample: the class.
+        submissions: how many of it.
+        words: a command of Python's, but for the assignment.
+        settings: what nbgrader_config.py holds; ours if it is empty.
+    """
     times = []
     for count in (1, submissions):
-        course = folder / f"course{count}"
-        shutil.copytree(fresh, course)
+        course = sample.folder / "course"
+        shutil.copytree(sample.fresh, course)
+        if settings:
+            (course / "nbgrader_config.py").write_text(settings)
         for path in sorted((course / "submitted").iterdir())[count:]:
             shutil.rmtree(path)
-        times.append(run(command, course))
+        times.append(run([sys.executable, "-m", *words, sample.lesson.assignment], course))
         shutil.rmtree(course)
     return (times[1] - times[0]) / (submissions - 1) * 1000
 
 
-def nbgrader_ms(fresh, folder, submissions, stock):
-    """`nbgrader autograde`, with the configuration that a new course has, or with ours."""
-    if stock:
-        course = folder / "stock"
-        shutil.copytree(fresh, course)
-        (course / "nbgrader_config.py").write_text(STOCK_CONFIG)
-        fresh = course
-    command = [sys.executable, "-m", "nbgrader", "autograde", ASSIGNMENT]
-    return marginal_ms(command, fresh, folder, submissions)
-
-
-def ours_ms(fresh, folder, submissions, workers):
-    """`byhand-course grade` with its sandbox."""
-    command = [sys.executable, "-m", "byhand_course.cli", "grade", ASSIGNMENT, "--json"]
-    return marginal_ms([*command, "--workers", str(workers)], fresh, folder, submissions)
-
-
-def first_result_s(fresh, folder):
+def first_result_s(sample):
     """Seconds from the command to the first submission that is in the gradebook and printed."""
-    course = folder / "first"
-    shutil.copytree(fresh, course)
-    command = [sys.executable, "-m", "byhand_course.cli", "grade", ASSIGNMENT, "--json"]
+    command = [sys.executable, "-m", *OURS, sample.lesson.assignment]
     began = time.perf_counter()
     with subprocess.Popen(
-        command, cwd=course, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        command, cwd=sample.fresh, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     ) as grader:
         while "student0" not in grader.stdout.readline():
             pass
         took = time.perf_counter() - began
         grader.stdout.read()
-    shutil.rmtree(course)
     return took
 
 
-def otter_ms(fresh, folder, binary):
+def otter_ms(sample, binary):
     """`otter run` of one notebook, the median of 3; its tests ask only for an answer's presence."""
-    from byhand_course.grading.marking import lesson_of
-    from byhand_course.lessons import FreeAnswer, total_points
-
-    place = folder / "otter"
+    place = sample.folder / "otter"
     (place / "tests").mkdir(parents=True)
-    for task in lesson_of(NOTEBOOK).exercises:
+    for task in sample.lesson.exercises:
         if not isinstance(task, FreeAnswer):
             text = OTTER_TEST.format(
                 name=task.name, points=total_points(task), variable=task.variable
@@ -145,26 +161,25 @@ def otter_ms(fresh, folder, binary):
             archive.write(path, f"tests/{path.name}")
         archive.writestr("otter_config.json", json.dumps({"show_stdout": False}))
         archive.writestr("run_otter.py", "")
-    submission = fresh / "submitted" / "student000" / ASSIGNMENT / f"{NOTEBOOK}.ipynb"
-    shutil.copyfile(submission, place / "submission.ipynb")
+    shutil.copyfile(sample.solved, place / "submission.ipynb")
     command = [str(Path(binary) / "otter"), "run", "-a", "autograder.zip", "submission.ipynb"]
     return statistics.median(run(command, place) for _ in range(3)) * 1000
 
 
-def floor_ms(fresh):
+def floor_ms(sample):
     """Fork this process, warm, and exec the cells of a solved notebook; the median of 15."""
     import matplotlib as mpl
 
     mpl.use("Agg")
-    import matplotlib.pyplot as plt  # warm
+    import matplotlib.pyplot as plt
     import numpy as np  # noqa: F401
 
     import byhand  # noqa: F401
 
-    path = fresh / "submitted" / "student000" / ASSIGNMENT / f"{NOTEBOOK}.ipynb"
-    cells = json.loads(path.read_text("utf-8"))["cells"]
+    cells = json.loads(sample.solved.read_text("utf-8"))["cells"]
     sources = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
     plt.figure().savefig(os.devnull, format="png")  # the first figure loads fonts
+    plt.close("all")
     times = []
     for _ in range(15):
         began = time.perf_counter()
@@ -177,33 +192,33 @@ def floor_ms(fresh):
                         exec(compile(source, "cell", "exec"), names)
                     except Exception:
                         continue
-                plt.gcf().savefig(os.devnull, format="png")  # as a notebook shows its figure
             os._exit(0)
         os.waitpid(pid, 0)
         times.append((time.perf_counter() - began) * 1000)
     return statistics.median(times)
 
 
-def measure(submissions, otter):
+def measure(lesson, submissions, otter):
     """Milliseconds a notebook by way, and seconds to the first result."""
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        fresh = make_course(folder / "fresh", submissions)
+        sample = Class(lesson, Path(name), 10 * submissions)
+        sample.make()
         found = {}
 
         def say(way, milliseconds):
             found[way] = milliseconds
-            print(f"{way:16} {milliseconds:8.0f} ms", file=sys.stderr, flush=True)
+            print(f"{way:16} {milliseconds:8.1f} ms", file=sys.stderr, flush=True)
 
-        say("floor", floor_ms(fresh))
+        say("floor", floor_ms(sample))
         for workers in (1, 2):
             plural = "s" if workers > 1 else ""
-            say(f"ours, {workers} worker{plural}", ours_ms(fresh, folder, submissions, workers))
-        say("nbgrader, ours", nbgrader_ms(fresh, folder, submissions, stock=False))
-        say("nbgrader", nbgrader_ms(fresh, folder, submissions, stock=True))
+            words = (*OURS, "--workers", str(workers))
+            say(f"ours, {workers} worker{plural}", marginal_ms(sample, 10 * submissions, words))
+        say("nbgrader, ours", marginal_ms(sample, submissions, NBGRADER))
+        say("nbgrader", marginal_ms(sample, submissions, NBGRADER, STOCK_CONFIG))
         if otter:
-            say("otter", otter_ms(fresh, folder, otter))
-        return found, first_result_s(fresh, folder)
+            say("otter", otter_ms(sample, otter))
+        return found, first_result_s(sample)
 
 
 def ratios(found, way):
@@ -232,13 +247,19 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--json", action="store_true", help="print JSON for a script to read")
     parser.add_argument("--plot", type=Path, help="where to draw the result")
+    parser.add_argument("--lesson", type=int, default=2, help="whose notebook is graded")
     parser.add_argument("--submissions", type=int, default=20)
     parser.add_argument("--otter", default=None, help="the folder of otter-grader's commands")
     given = parser.parse_args()
     otter = given.otter or (shutil.which("otter") and str(Path(shutil.which("otter")).parent))
     if not otter:
         print(OTTER_HELP, file=sys.stderr)
-    found, first_s = measure(given.submissions, otter)
+    lesson = next((each for each in load_lessons() if each.number == given.lesson), None)
+    if lesson is None:
+        sys.exit(f"There is no lesson {given.lesson}.")
+    if given.submissions < 2:
+        sys.exit("Name at least two submissions: the first one pays for the start.")
+    found, first_s = measure(lesson, given.submissions, otter)
     if given.plot:
         draw(found, given.plot)
     to_nbgrader, to_otter = ratios(found, "nbgrader"), ratios(found, "otter")
@@ -249,6 +270,7 @@ def main():
             "ratio_to_otter": to_otter,
             "ratio_to_floor": {way: ms / found["floor"] for way, ms in found.items()},
             "first_result_s": first_s,
+            "lesson": given.lesson,
             "submissions": given.submissions,
             "processors": os.cpu_count(),
             "machine": platform.processor() or platform.machine(),
@@ -260,7 +282,7 @@ def main():
     for way, ms in sorted(found.items(), key=lambda pair: pair[1]):
         otter_ratio = f"{to_otter[way]:13.1f}" if to_otter else f"{'-':>13}"
         floor = ms / found["floor"]
-        print(f"{way:16} {ms:13.0f} {to_nbgrader[way]:15.1f} {otter_ratio} {floor:13.1f}")
+        print(f"{way:16} {ms:13.1f} {to_nbgrader[way]:15.1f} {otter_ratio} {floor:13.1f}")
     print(f"first result {first_s:.1f} s after the command")
     print(f"on {os.cpu_count()} processors, load {os.getloadavg()[1]:.1f} (other work slows all)")
 

@@ -36,7 +36,7 @@ from IPython.core import page
 from IPython.core.displayhook import DisplayHook
 from IPython.core.displaypub import DisplayPublisher
 from IPython.core.history import HistoryManager
-from IPython.core.interactiveshell import InteractiveShell
+from IPython.core.interactiveshell import ExecutionResult, InteractiveShell
 from outputs import PICTURE, PLAIN, Capture  # type: ignore[import-not-found]
 
 from byhand.ask import Answer, ask
@@ -257,9 +257,10 @@ def warm_shell() -> Shell:
     assert shell.display_formatter is not None
     shell.display_formatter.active_types = [PLAIN, PICTURE]
     shell.set_hook("show_in_pager", page.as_hook(page.display_page), 99)  # `softmax?`
+    shell.InteractiveTB.set_mode("Plain")
     show_figures = figure_shower(shell)
     plt.show = show_figures
-    shell.events.register("post_execute", show_figures)
+    shell.events.register("post_run_cell", partial(show_or_drop, show_figures))
     serve_from(Served)  # what `mine` lends in grading
     np.random.default_rng()  # without a seed it needs 5 ms of imports
     with listening(shell, Capture(1 << 16, 1 << 20)):
@@ -281,6 +282,14 @@ def figure_shower(shell: Shell) -> Callable[..., None]:
             shell.capture.show("display_data", {PLAIN: repr(figure), PICTURE: file.getvalue()})
 
     return show
+
+
+def show_or_drop(show_figures: Callable[[], None], result: ExecutionResult) -> None:
+    """Show what a cell left drawn; if it failed half-way, nobody misses half a picture."""
+    if result.success:
+        show_figures()
+    else:
+        plt.close("all")
 
 
 @contextlib.contextmanager
