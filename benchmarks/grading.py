@@ -1,6 +1,6 @@
 """How long a notebook takes to grade, by every way there is, on the same submissions.
 
-    python benchmarks/grading.py [--lesson 2] [--submissions 20] [--otter BIN] [--json] [--plot FILE]
+    python benchmarks/grading.py [--lesson 2] [--submissions 20] [--otter BIN] [--json] [--plot TO]
 
     nbgrader            stock `nbgrader autograde`: a Jupyter kernel for each notebook
     nbgrader, ours      the same command with this course's nbgrader_config.py

@@ -11,6 +11,7 @@ noted, its process is killed, and a new one takes the notebook's other cells.
 
 import builtins
 import contextlib
+import socket
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -24,9 +25,10 @@ from byhand.ask import Answer
 from byhand.tree import Code, NotATree, flatten, unflatten
 
 from .errors import EngineError
-from .frames import Gone, Hostile, pack, read_outputs
+from .frames import Gone, read_outputs, send
 from .processes import DOCTOR, NotebookProcess, Server, WarmParent, hear
 from .sandbox import Sandbox
+from .wire import Hostile, pack
 
 NOTHING_SERVED: Mapping[str, Callable] = MappingProxyType({})
 FAILURES = {
@@ -261,76 +263,69 @@ class Notebook:
             the answer, its message empty. Its failure is "missing" if the notebook has no such
             function, "timeout", "died", "unreadable", or None.
         """
-        return self.ask_in_turn(function, [inputs], serve, asks)[0]
-
-    def ask_in_turn(
-        self,
-        function: str,
-        cases: Sequence[tuple],
-        serve: Mapping[str, Callable] = NOTHING_SERVED,
-        asks: Code | None = None,
-    ) -> list[Answer]:
-        """Put one question after another to one fork, as a check at home does.
-
-        Returns:
-            an answer for each case, as `ask` gives it; none after the first that timed out, died or
-            cannot be read.
-        """
-        arrays: list[np.ndarray] = []
-        message = {
-            "op": "ask",
-            "name": function,
-            "cases": [flatten(tuple(inputs), arrays) for inputs in cases],
-            "serve": sorted(serve),
-            "asks": flatten(asks, []),
-        }
-        return self._question(message, arrays, serve, [len(inputs) for inputs in cases])
+        return self._alone(lambda session: session.ask(function, [inputs], serve, asks))
 
     def read(self, name: str) -> Answer:
         """The value that the notebook has under a name, as an answer like those of `ask`."""
-        return self.read_in_turn([name])[0]
+        return self._alone(lambda session: session.read([name]))
 
-    def read_in_turn(self, names: Sequence[str]) -> list[Answer]:
-        """The values of several names, read in one fork; none after the first that has none."""
-        message = {"op": "read", "names": list(names)}
-        return self._question(message, [], NOTHING_SERVED, [0] * len(names))
-
-    def _question(
-        self,
-        message: dict,
-        arrays: list[np.ndarray],
-        serve: Mapping[str, Callable],
-        inputs: list[int],
-    ) -> list[Answer]:
+    def session(self) -> "Session":
+        """A fork to put several questions to."""
         if self._closed:
             raise ValueError("this notebook is closed")
-        frame, was_used = pack(message, arrays), self._used
-        answers = self._try(frame, serve, inputs)
-        if answers[0].failure == "died" and was_used:
-            answers = self._try(frame, serve, inputs)  # an earlier question may have killed it
-        return answers
+        return Session(self)
 
-    def _try(self, frame: bytes, serve: Mapping[str, Callable], inputs: list[int]) -> list[Answer]:
-        """Ask the process at hand, or a new one if there is none."""
+    def _alone(self, put: Callable[["Session"], list[Answer]]) -> Answer:
+        """The answer to a question that has a fork of its own."""
+        was_used = self._used
+        with self.session() as session:
+            answer = put(session)[0]
+        if answer.failure == "died" and was_used:  # an earlier question may have killed it
+            with self.session() as session:
+                answer = put(session)[0]
+        return answer
+
+    def converse(
+        self,
+        channel: socket.socket | None,
+        frame: bytes,
+        serve: Mapping[str, Callable],
+        inputs: list[int],
+    ) -> tuple[socket.socket | None, list[Answer]]:
+        """Put the questions of one frame to a fork of the process at hand, or of a new one.
+
+        Args:
+            channel: to the fork; a new one is made if there is none.
+            frame: the questions.
+            serve: functions that are answered here.
+            inputs: how many each question has.
+
+        Returns:
+            the channel, or None if there will be no more answers, and the answers that came.
+        """
         if self._process is None:
             self._run_cells()
         if self._process is None:
-            return [Answer(failure="timeout")]
+            return None, [Answer(failure="timeout")]
         self._used = True
         answers: list[Answer] = []
+        most_s = self._engine.limits.question_timeout_s
         try:
-            most_s = self._engine.limits.question_timeout_s
             with self._budget.spending(most_s) as deadline:
-                channel = self._process.say(frame, deadline)
-            with channel:
-                for count in inputs:
-                    with self._budget.spending(most_s) as deadline:
-                        reply, values = hear(channel, deadline, self._server(serve))
-                        answers.append(_read_answer(reply, values, count, self._most_lines))
+                if channel is None:
+                    channel = self._process.say(frame, deadline)
+                else:
+                    send(channel, frame, deadline)
+            for count in inputs:
+                with self._budget.spending(most_s) as deadline:
+                    reply, values = hear(channel, deadline, self._server(serve))
+                    answers.append(_read_answer(reply, values, count, self._most_lines))
         except tuple(FAILURES) as error:
             self._kill()
-            answers.append(Answer(failure=_failure(error)))
-        return answers
+            if channel is not None:
+                channel.close()
+            return None, [*answers, Answer(failure=_failure(error))]
+        return channel, answers
 
     def _server(self, serve: Mapping[str, Callable]) -> Server:
         """Answers calls with serve's functions and earlier ones, and counts them."""
@@ -381,6 +376,69 @@ class Notebook:
         if self._process is not None:
             self._engine.end(self._process)
             self._process, self._used = None, False
+
+
+class Session:
+    """Questions to one fork of a notebook: each finds what those before it left behind.
+
+    Once a question has timed out, died or brought something that cannot be read, its answer is the
+    last: all later ones have "died".
+    """
+
+    def __init__(self, notebook: Notebook) -> None:
+        self._notebook = notebook
+        self._channel: socket.socket | None = None
+        self._over = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._channel is not None:
+            self._channel.close()  # and the fork ends
+
+    def ask(
+        self,
+        function: str,
+        cases: Sequence[tuple],
+        serve: Mapping[str, Callable] = NOTHING_SERVED,
+        asks: Code | None = None,
+    ) -> list[Answer]:
+        """Call a function on one case after another, as a check at home does.
+
+        Args:
+            function, serve, asks: as in `Notebook.ask`.
+            cases: the inputs of each.
+
+        Returns:
+            an answer for each case, but for those after one that brought none.
+        """
+        arrays: list[np.ndarray] = []
+        message = {
+            "op": "ask",
+            "name": function,
+            "cases": [flatten(tuple(inputs), arrays) for inputs in cases],
+            "serve": sorted(serve),
+            "asks": flatten(asks, []),
+        }
+        return self._put(pack(message, arrays), serve, [len(inputs) for inputs in cases])
+
+    def read(self, names: Sequence[str]) -> list[Answer]:
+        """The value under each name, but for those after one that brought none."""
+        frame = pack({"op": "read", "names": list(names)})
+        return self._put(frame, NOTHING_SERVED, [0] * len(names))
+
+    def _put(self, frame: bytes, serve: Mapping[str, Callable], inputs: list[int]) -> list[Answer]:
+        if self._over:
+            return [Answer(failure="died")]
+        self._channel, answers = self._notebook.converse(self._channel, frame, serve, inputs)
+        self._over = self._channel is None
+        return answers
 
 
 class _Budget:

@@ -28,6 +28,7 @@ PROGRAMS = (
     "inside.py",
     "outputs.py",
     "walls.py",
+    "wire.py",
 )  # the only ones here that leave
 
 PYTHON = PurePosixPath("/opt/python")  # places inside the sandbox

@@ -1,74 +1,30 @@
-"""Frames: what travels between the grader and a learner's process, read as if it were hostile.
+"""Frames as the grader reads them: whatever a learner's process sends may be hostile.
 
-A frame is one JSON value with arrays beside it:
-
-    4 bytes        MAGIC
-    4 bytes        length of the JSON in bytes, little endian, as every number here
-    4 bytes        number of arrays
-    8 bytes each   length of each array in bytes
-    the JSON, in UTF-8
-    the arrays, each written as a .npy file of version 1.0
-
-Every length is compared with a limit before anything is allocated. Arrays are read by the small
-grammar below: `np.load` runs no code, but a header of 128 bytes can make it reserve 16 GB.
+wire.py says what a frame is. Every length is compared with a limit before anything is allocated.
 """
 
 import base64
 import binascii
-import io
 import json
 import math
-import re
 import socket
 import struct
 import time
-from collections.abc import Sequence
 
 import numpy as np
 
-MAGIC = b"BYH1"
+from .wire import HEAD, MAGIC, MAX_ARRAY_BYTES, Hostile, read_npy
+
 MAX_JSON_BYTES = 4 << 20
 MAX_ARRAYS = 4096
-MAX_ARRAY_BYTES = 64 << 20
 MAX_FRAME_BYTES = 128 << 20  # all arrays of one frame together
-MAX_HEADER_BYTES = 512
-MAX_DIMENSIONS = 8
 MAX_OUTPUTS = 250  # of one cell
 MAX_NAME_CHARS = 200
 MAX_PIXELS = 20_000_000  # of one picture
 
-DTYPES = frozenset(
-    ["|b1", "|i1", "|u1", "<i2", "<i4", "<i8", "<u2", "<u4", "<u8", "<f2", "<f4", "<f8"]
-)  # what NumPy writes for real numbers on every machine we grade on
-
-_HEAD = struct.Struct("<4sII")
-_NPY_START = b"\x93NUMPY\x01\x00"
-_NPY_HEADER = re.compile(
-    rb"\{'descr': '([<|][a-z][0-9])', 'fortran_order': (True|False), "
-    rb"'shape': \((|[0-9]{1,9},|[0-9]{1,9}(?:, [0-9]{1,9})+)\), \} *\n"
-)
-
-
-class Hostile(Exception):
-    """What arrived is not a frame that our own code writes."""
-
 
 class Gone(Exception):
     """The other end has closed the channel, as a process does when it dies."""
-
-
-def pack(obj: object, arrays: Sequence[np.ndarray] = ()) -> bytes:
-    """Write one frame: obj as JSON, and the arrays beside it."""
-    text = json.dumps(obj).encode()
-    blobs = [_npy(array) for array in arrays]
-    lengths = struct.pack(f"<{len(blobs)}Q", *map(len, blobs))
-    return b"".join((_HEAD.pack(MAGIC, len(text), len(blobs)), lengths, text, *blobs))
-
-
-def _npy(array: np.ndarray) -> bytes:
-    stream = io.BytesIO()
-    np.lib.format.write_array(stream, array, version=(1, 0), allow_pickle=False)
-    return stream.getvalue()
 
 
 def send(channel: socket.socket, frame: bytes, deadline: float) -> None:
@@ -98,7 +54,7 @@ def receive(channel: socket.socket, deadline: float) -> tuple[object, list[np.nd
         TimeoutError: if it is not complete in time, however steadily it drips.
         Gone: if the channel ends before the frame does.
     """
-    magic, json_bytes, count = _HEAD.unpack(_read(channel, _HEAD.size, deadline))
+    magic, json_bytes, count = HEAD.unpack(_read(channel, HEAD.size, deadline))
     if magic != MAGIC:
         raise Hostile("the frame does not begin as a frame does")
     if json_bytes > MAX_JSON_BYTES:
@@ -149,43 +105,6 @@ def read_json(data: bytes | memoryview) -> object:
     except (ValueError, RecursionError) as error:
         raise Hostile("the frame's JSON cannot be read") from error
     return obj
-
-
-def read_npy(data: bytes | memoryview) -> np.ndarray:
-    """Read a .npy file of version 1.0 as a read-only array over the same memory.
-
-    Raises:
-        Hostile: if it is not an array of real numbers, to the byte as NumPy writes it.
-    """
-    start = len(_NPY_START) + 2
-    if len(data) < start or data[: len(_NPY_START)] != _NPY_START:
-        raise Hostile("an array does not begin as a .npy file does")
-    header_bytes = int.from_bytes(data[len(_NPY_START) : start], "little")
-    if header_bytes > MAX_HEADER_BYTES or start + header_bytes > len(data):
-        raise Hostile(f"an array announces a header of {header_bytes} bytes")
-    header = _NPY_HEADER.fullmatch(data[start : start + header_bytes])
-    if header is None:
-        raise Hostile("an array's header is not as NumPy writes it")
-    descr, fortran, dimensions = (group.decode() for group in header.groups())
-    if descr not in DTYPES:
-        raise Hostile(f"an array has dtype {descr}")
-    shape = tuple(int(size) for size in re.findall(r"[0-9]+", dimensions))
-    return _array(data[start + header_bytes :], np.dtype(descr), shape, fortran == "True")
-
-
-def _array(
-    payload: bytes | memoryview, dtype: np.dtype, shape: tuple[int, ...], fortran: bool
-) -> np.ndarray:
-    if len(shape) > MAX_DIMENSIONS:
-        raise Hostile(f"an array has {len(shape)} dimensions")
-    if math.prod(shape) * dtype.itemsize != len(payload):
-        raise Hostile(f"an array of shape {shape} comes with {len(payload)} bytes")
-    if math.prod(max(size, 1) for size in shape) * dtype.itemsize > MAX_ARRAY_BYTES:
-        raise Hostile(f"an array has shape {shape}")  # no bytes, yet too large for NumPy
-    array: np.ndarray = np.frombuffer(payload, np.uint8)
-    if dtype.kind == "b" and array.size and array.max() > 1:
-        raise Hostile("an array of booleans holds something else")  # comparing it is undefined
-    return array.view(dtype).reshape(shape, order="F" if fortran else "C")
 
 
 def read_outputs(value: object, text_chars: int, picture_chars: int) -> list[dict]:

@@ -2,7 +2,7 @@
 
 Started by its path, as `python -I -B inside.py DESCRIPTOR FOLDER SANDBOX`: the descriptor of the
 control socket, the folder that holds the package `byhand`, and the tier that it runs in (see
-sandbox.py). Of ours it imports `byhand`, and walls.py and outputs.py beside it.
+sandbox.py). Of ours it imports `byhand`, and what lies beside it: outputs.py, walls.py and wire.py.
 
     the warm parent   imports all that notebooks need, then forks and ends notebooks as it is told
     a notebook        runs cells; its state is what the learner's code made of it
@@ -25,13 +25,14 @@ import socket
 import struct
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 sys.path.extend([os.path.dirname(os.path.abspath(__file__)), sys.argv[2]])
 import matplotlib.pyplot as plt
 import numpy as np
 import walls  # type: ignore[import-not-found]
+import wire  # type: ignore[import-not-found]
 from IPython.core import page
 from IPython.core.displayhook import DisplayHook
 from IPython.core.displaypub import DisplayPublisher
@@ -346,25 +347,38 @@ def run_cell(shell: Shell, channel: socket.socket, request: dict, limits: dict) 
 def answer_in_a_fork(
     shell: Shell, requests: socket.socket, channel: socket.socket, request: dict, arrays: list
 ) -> int:
-    """Answer from a fork, so that a question leaves no trace in the notebook; return its id."""
+    """Answer from a fork, so that questions leave no trace in the notebook; return its id."""
     pid = os.fork()
     if pid == 0:
         try:
             requests.close()
-            for put in questions(shell, channel, request, arrays):
-                try:
-                    reply = written(put())
-                except BaseException as error:  # SystemExit, or a value that cannot be read
-                    reply = written(Answer(raised=type(error).__name__))
-                send(channel, *reply)
+            while True:
+                answer(shell, channel, request, arrays)
+                request, arrays = receive(channel)  # the same fork is asked more, or the end
         finally:
             os._exit(0)
     return pid
 
 
-def questions(
-    shell: Shell, channel: socket.socket, request: dict, arrays: list
-) -> Iterator[Callable[[], Answer]]:
+def answer(shell: Shell, channel: socket.socket, request: dict, arrays: list) -> None:
+    """Send the answers to all questions of a request, each when it is there."""
+    served = {name: Served(name) for name in request.get("serve", ())}
+    own = {name: shell.user_ns[name] for name in served if name in shell.user_ns}
+    put = [*questions(shell, request, arrays)]
+    shell.user_ns.update(served)
+    Served.channel = channel
+    for question in put:
+        try:
+            reply = written(question())
+        except BaseException as error:  # SystemExit, or a value that cannot be read
+            reply = written(Answer(raised=type(error).__name__))
+        send(channel, *reply)
+    for name in served:
+        shell.user_ns.pop(name, None)
+    shell.user_ns.update(own)
+
+
+def questions(shell: Shell, request: dict, arrays: list) -> Iterator[Callable[[], Answer]]:
     """What reads one name after another, or calls the function of a name on each case in turn."""
     if request["op"] == "read":
         yield from (partial(value_of, shell, name) for name in request["names"])
@@ -373,10 +387,8 @@ def questions(
     if not callable(function):
         yield from [partial(Answer, failure="missing")] * len(request["cases"])
         return
-    shell.user_ns.update({name: Served(name) for name in request["serve"]})
-    Served.channel = channel
+    asks = unflatten(request["asks"], arrays.__getitem__, stand_ins=True)
     for case in request["cases"]:
-        asks = unflatten(request["asks"], arrays.__getitem__, stand_ins=True)
         inputs = unflatten(case, arrays.__getitem__, stand_ins=True)
         assert isinstance(inputs, tuple) and (asks is None or isinstance(asks, Code))
         yield partial(ask, function, inputs, asks)
@@ -439,48 +451,32 @@ class Served:
         return unflatten(reply["value"], values.__getitem__)
 
 
-# Frames, as frames.py describes them; what comes from the grader is believed
-
-MAGIC = b"BYH1"
-HEAD = struct.Struct("<4sII")
+# Frames, as wire.py describes them; what comes from the grader is believed
 
 
-def send(channel: socket.socket, obj: dict, arrays: list[np.ndarray] | None = None) -> None:
+def send(channel: socket.socket, obj: dict, arrays: Sequence[np.ndarray] = ()) -> None:
     """Write one frame."""
-    text = json.dumps(obj).encode()
-    blobs = [npy(array) for array in arrays or []]
-    lengths = struct.pack(f"<{len(blobs)}Q", *map(len, blobs))
-    channel.sendall(b"".join((HEAD.pack(MAGIC, len(text), len(blobs)), lengths, text, *blobs)))
+    channel.sendall(wire.pack(obj, arrays))
 
 
 def receive(channel: socket.socket) -> tuple[dict, list[np.ndarray]]:
     """Read one frame; its arrays may be written to."""
-    _, text_bytes, count = HEAD.unpack(read(channel, HEAD.size))
+    _, text_bytes, count = wire.HEAD.unpack(read(channel, wire.HEAD.size))
     lengths = struct.unpack(f"<{count}Q", read(channel, 8 * count))
     obj = json.loads(read(channel, text_bytes))
-    blobs = [io.BytesIO(read(channel, length)) for length in lengths]
-    return obj, [np.lib.format.read_array(blob, allow_pickle=False) for blob in blobs]
+    return obj, [wire.read_npy(read(channel, length)) for length in lengths]
 
 
-def npy(array: np.ndarray) -> bytes:
-    """An array as a .npy file in this machine's byte order, its float128 numbers as float64."""
-    dtype = array.dtype.newbyteorder("=") if array.dtype.itemsize <= 8 else np.dtype(np.float64)
-    stream = io.BytesIO()
-    plain = np.asarray(array).astype(dtype, copy=False)
-    np.lib.format.write_array(stream, plain, version=(1, 0), allow_pickle=False)
-    return stream.getvalue()
-
-
-def read(channel: socket.socket, size: int) -> bytes:
+def read(channel: socket.socket, size: int) -> bytearray:
     """Read exactly size bytes."""
-    pieces = []
-    while size:
-        piece = channel.recv(min(size, 1 << 20))
-        if not piece:
+    buffer = bytearray(size)
+    unread = memoryview(buffer)
+    while unread:
+        got = channel.recv_into(unread)
+        if not got:
             raise ConnectionError("the grader has hung up")
-        pieces.append(piece)
-        size -= len(piece)
-    return b"".join(pieces)
+        unread = unread[got:]
+    return buffer
 
 
 if __name__ == "__main__":

@@ -22,8 +22,8 @@ from byhand_course.lessons import (
     probe_of,
 )
 
-from .engine import CellOutcome, Engine, Notebook
-from .frames import pack
+from .engine import CellOutcome, Engine, Notebook, Session
+from .wire import pack
 
 
 @dataclass(frozen=True)
@@ -51,22 +51,30 @@ def judge_notebook(
         answers: the source of each exercise's own cell, by exercise, to quote a line from.
         seed: the instructor's; the same seed asks the same hidden questions.
     """
+    asked = [task for task in lesson.exercises if not isinstance(task, FreeAnswer)]
+    probes = {task.name: questions(task, lesson.number, seed) for task in asked}
+    names = [probe.variable for probe in probes.values() if isinstance(probe, ValueProbe)]
+    verdicts: dict[str, Verdict] = {}
+    unsure: dict[str, tuple[_Inquiry, list[Answer]]] = {}
+    substitutes: dict[str, Callable] = {}  # earlier functions that are not right
     with engine.open(cells, earlier_functions(lesson)) as notebook:
-        asked = [task for task in lesson.exercises if not isinstance(task, FreeAnswer)]
-        probes = {task.name: questions(task, lesson.number, seed) for task in asked}
-        names = [probe.variable for probe in probes.values() if isinstance(probe, ValueProbe)]
-        values = dict(zip(names, _values(notebook, names), strict=True))
-        verdicts: dict[str, Verdict] = {}
-        substitutes: dict[str, Callable] = {}  # earlier functions that were judged wrong
-        for task in asked:
-            probe, source = probes[task.name], answers.get(task.name, "")
-            if isinstance(probe, ValueProbe):
-                verdict = judge_value(probe, values[probe.variable])
-            else:
-                verdict = judge_task(notebook, lesson, task, source, seed, substitutes)
-            verdicts[task.name] = verdict
-            if isinstance(task, Exercise) and not verdict.passed:
-                substitutes[task.variable] = task.solution
+        with notebook.session() as session:
+            values = _values(notebook, session, names)
+            for task in asked:
+                probe = probes[task.name]
+                if isinstance(probe, ValueProbe):
+                    verdicts[task.name] = judge_value(probe, values[probe.variable])
+                    continue
+                source = answers.get(task.name, "")
+                assert isinstance(probe, FunctionProbe)
+                inquiry = _Inquiry(probe, task.variable, source, dict(substitutes))
+                given = inquiry.put(session)
+                verdicts[task.name] = verdict = inquiry.verdict(given)
+                if not verdict.passed:
+                    unsure[task.name] = inquiry, given
+                    if isinstance(task, Exercise):
+                        substitutes[task.variable] = task.solution
+        verdicts |= _made_sure(notebook, unsure)
         return Judged(notebook.outcomes, verdicts)
 
 
@@ -109,7 +117,11 @@ def judge_task(
     assert isinstance(probe, FunctionProbe)
     if reveal:
         probe = replace(probe, cases=tuple(replace(case, public=True) for case in probe.cases))
-    return _judge_function(notebook, probe, name or task.variable, substitutes, source)
+    inquiry = _Inquiry(probe, name or task.variable, source, substitutes)
+    with notebook.session() as session:
+        given = inquiry.put(session)
+    verdict = inquiry.verdict(given)
+    return verdict if verdict.passed else _made_sure(notebook, {"": (inquiry, given)})[""]
 
 
 @cache
@@ -121,44 +133,66 @@ def questions(task: Task, lesson: int, seed: int) -> Told:
     return probe
 
 
-def _values(notebook: Notebook, names: Sequence[str]) -> list[Answer]:
-    """What stands under each name, read in one fork, or each in its own if that does not do."""
-    answers = notebook.read_in_turn(names) if names else []
-    if any(answer.failure not in (None, "missing") for answer in answers):
-        return [notebook.read(name) for name in names]
-    return answers
+@dataclass(frozen=True)
+class _Inquiry:
+    """All that one function is asked.
 
-
-def _judge_function(
-    notebook: Notebook,
-    probe: FunctionProbe,
-    name: str,
-    substitutes: Mapping[str, Callable],
-    source: str,
-) -> Verdict:
-    """Ask a function all cases in one fork; if it is not right on all, in reverse order again.
-
-    A fork costs as much as all the calls in it. Where the two orders agree to the last bit, no
-    answer depends on what was asked before it; where they do not, each case gets a fork of its own.
+    Attributes:
+        probe: the cases.
+        name: of the function.
+        source: the text of the learner's own cell.
+        substitutes: reference functions that stand in for wrong earlier ones meanwhile.
     """
-    inputs = [case.inputs for case in probe.cases]
-    lines = source.splitlines()
 
-    def judged(answers: Iterable[Answer]) -> Verdict:
-        return judge_function(
-            probe,
-            [replace(answer, line=_line(lines, answer.line_number)) for answer in answers],
-        )
+    probe: FunctionProbe
+    name: str
+    source: str
+    substitutes: Mapping[str, Callable]
 
-    answers = notebook.ask_in_turn(name, inputs, substitutes, probe.asks)
-    if len(answers) == len(inputs):
-        verdict = judged(answers)
-        if verdict.passed:
-            return verdict
-        again = notebook.ask_in_turn(name, inputs[::-1], substitutes, probe.asks)
-        if [*map(_imprint, answers)] == [*map(_imprint, again[::-1])]:
-            return verdict
-    return judged(_answers(notebook, probe, name, substitutes))
+    def put(self, session: Session, backwards: bool = False) -> list[Answer]:
+        """Ask every case in one fork, the first or the last one first; none at all if one fails."""
+        order = slice(None, None, -1 if backwards else 1)
+        inputs = [case.inputs for case in self.probe.cases][order]
+        answers = session.ask(self.name, inputs, self.substitutes, self.probe.asks)
+        return answers[order] if len(answers) == len(inputs) else []
+
+    def put_alone(self, notebook: Notebook) -> Iterator[Answer]:
+        """Ask each case in a fork of its own. What hung or died once is not asked again."""
+        lost: Answer | None = None
+        for case in self.probe.cases:
+            put = (self.name, case.inputs, self.substitutes, self.probe.asks)
+            answer = lost or notebook.ask(*put)
+            if answer.failure in ("timeout", "died", "missing"):
+                lost = answer
+            yield answer
+
+    def verdict(self, answers: Iterable[Answer]) -> Verdict:
+        """Judge the answers, as far as there are any."""
+        lines = self.source.splitlines()
+        given = [replace(answer, line=_line(lines, answer.line_number)) for answer in answers]
+        missing = [Answer(failure="died")] * (len(self.probe.cases) - len(given))
+        return judge_function(self.probe, [*given, *missing])
+
+
+def _made_sure(
+    notebook: Notebook, unsure: Mapping[str, tuple[_Inquiry, list[Answer]]]
+) -> dict[str, Verdict]:
+    """Verdicts on functions that were not right, with nothing in them that a memory could bring.
+
+    A fork costs as much as all the calls in it, so at first all functions are asked in one. Here
+    they are asked in another, all in reverse order. Where both agree to the last bit, no answer
+    depends on what was asked before it. Where not, each case is asked in a fork of its own.
+    """
+    verdicts = {}
+    doubted = dict(unsure)
+    with notebook.session() as session:
+        for name, (inquiry, given) in reversed([*unsure.items()]):
+            if given and [*map(_imprint, given)] == [*map(_imprint, inquiry.put(session, True))]:
+                verdicts[name] = inquiry.verdict(given)
+                del doubted[name]
+    for name, (inquiry, _) in doubted.items():
+        verdicts[name] = inquiry.verdict(inquiry.put_alone(notebook))
+    return verdicts
 
 
 def _imprint(answer: Answer) -> bytes:
@@ -168,16 +202,12 @@ def _imprint(answer: Answer) -> bytes:
     return pack(told, arrays)
 
 
-def _answers(
-    notebook: Notebook, probe: FunctionProbe, name: str, substitutes: Mapping[str, Callable]
-) -> Iterator[Answer]:
-    """One answer a case, each from a fork of its own. What hung or died once is not asked again."""
-    lost: Answer | None = None
-    for case in probe.cases:
-        answer = lost or notebook.ask(name, case.inputs, substitutes, probe.asks)
-        if answer.failure in ("timeout", "died", "missing"):
-            lost = answer
-        yield answer
+def _values(notebook: Notebook, session: Session, names: Sequence[str]) -> dict[str, Answer]:
+    """What stands under each name, read in one fork, or each in its own if that does not do."""
+    answers = session.read(names)
+    if len(answers) < len(names) or any(each.failure not in (None, "missing") for each in answers):
+        answers = [notebook.read(name) for name in names]
+    return dict(zip(names, answers, strict=True))
 
 
 def _line(lines: list[str], number: int | None) -> str:

@@ -27,9 +27,10 @@ from .bubblewrap import inside_bubblewrap
 from .cgroup import ControlGroup, make_group
 from .environment import PACKAGES, environment
 from .errors import EngineError
-from .frames import Gone, Hostile, read_json, receive, send
+from .frames import Gone, read_json, receive, send
 from .sandbox import ORDINARY_ID, Sandbox, Start
 from .walls import MACHINES, landlock_version
+from .wire import Hostile
 
 INSIDE = Path(__file__).with_name("inside.py")
 WORKER_MEMORY_BYTES = 4 << 30  # of a warm parent with all its notebooks, where the host can count

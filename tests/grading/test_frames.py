@@ -14,10 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from byhand_course.grading import frames
-from byhand_course.grading.frames import Gone, Hostile, pack, read_npy, read_outputs, receive
+from byhand_course.grading import frames, wire
+from byhand_course.grading.frames import Gone, read_outputs, receive
+from byhand_course.grading.wire import Hostile, pack, read_npy
 
-DTYPES = sorted(frames.DTYPES)
+DTYPES = sorted(wire.DTYPES)
 PNG = (  # of one pixel
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJ"
     "AAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
@@ -101,9 +102,9 @@ def test_random_bytes_give_one_clear_error() -> None:
     for _ in range(1500):
         noise = rng.randbytes(rng.randrange(200))
         _accept_or_refuse(noise)
-        _accept_or_refuse(frames.MAGIC + struct.pack("<II", 2, 1) + noise)
+        _accept_or_refuse(wire.MAGIC + struct.pack("<II", 2, 1) + noise)
         blob = npy(header(), noise)
-        _accept_or_refuse(frames.MAGIC + struct.pack("<IIQ", 2, 1, len(blob)) + b"{}" + blob)
+        _accept_or_refuse(wire.MAGIC + struct.pack("<IIQ", 2, 1, len(blob)) + b"{}" + blob)
 
 
 def _accept_or_refuse(data: bytes) -> None:
@@ -148,7 +149,7 @@ def test_only_arrays_as_numpy_writes_them_are_read(blob: bytes) -> None:
     [
         struct.pack("<II", frames.MAX_JSON_BYTES + 1, 0),
         struct.pack("<II", 2, frames.MAX_ARRAYS + 1),
-        struct.pack("<IIQ", 2, 1, frames.MAX_ARRAY_BYTES + 1),
+        struct.pack("<IIQ", 2, 1, wire.MAX_ARRAY_BYTES + 1),
         struct.pack("<II3Q", 2, 3, *[frames.MAX_FRAME_BYTES // 2] * 3),
         struct.pack("<II2Q", 2, 2, 2**63, 2**63),
     ],
@@ -158,7 +159,7 @@ def test_lengths_are_refused_before_anything_is_read(
 ) -> None:
     """An announced length above its limit is refused at once, not waited or allocated for."""
     ours, theirs = pair
-    theirs.sendall(frames.MAGIC + start)
+    theirs.sendall(wire.MAGIC + start)
     with pytest.raises(Hostile, match="announces"):
         receive(ours, soon())
 
@@ -169,7 +170,7 @@ def test_lengths_are_refused_before_anything_is_read(
 def test_json_that_cannot_be_read_is_refused(text: bytes) -> None:
     """Broken, too deep, not UTF-8, half a character, or a number of 5,000 digits: one error."""
     with pytest.raises(Hostile):
-        arrived(frames.MAGIC + struct.pack("<II", len(text), 0) + text)
+        arrived(wire.MAGIC + struct.pack("<II", len(text), 0) + text)
 
 
 def test_dripping_does_not_extend_the_deadline(pair: tuple[socket.socket, socket.socket]) -> None:

@@ -18,9 +18,10 @@ import pytest
 
 from byhand.ask import Answer
 from byhand.tree import NotATree, Other
-from byhand_course.grading import frames
+from byhand_course.grading import wire
 from byhand_course.grading.engine import Limits, _read_answer, _serve_call
-from byhand_course.grading.frames import Gone, Hostile, pack, read_outputs, receive
+from byhand_course.grading.frames import Gone, read_outputs, receive
+from byhand_course.grading.wire import Hostile, pack
 
 COUNT = 20_000  # of each kind
 MAX_GROWTH_MB = 300  # a frame may hold 128 MB, and is held once
@@ -144,7 +145,7 @@ NUMBERS = [
 # Arrays
 
 DTYPES = [
-    *sorted(frames.DTYPES),
+    *sorted(wire.DTYPES),
     *("|O", "|V8", "<c8", "<c16", ">f8", "|S5", "<U3", "<M8[s]", "<f16", "=f8", "f8", "|b2"),
 ]
 SIZES = ["0", "1", "2", "3", "6", "-1", "007", "999999999", "4294967296", "1e3", "0x3", "١", "2L"]
@@ -176,7 +177,7 @@ def spoiled_array(rng: random.Random) -> bytes:
     blob += rng.randbytes(_plausible(sizes, rng))
     length = len(blob) if rng.random() < 0.95 else rng.choice([0, 1, len(blob) - 1, len(blob) + 1])
     reply = json.dumps(answer(["array", 0])).encode()
-    return frames.MAGIC + struct.pack("<IIQ", len(reply), 1, max(length, 0)) + reply + blob
+    return wire.MAGIC + struct.pack("<IIQ", len(reply), 1, max(length, 0)) + reply + blob
 
 
 def _plausible(sizes: list[str], rng: random.Random) -> int:
@@ -250,7 +251,7 @@ def spoiled_reply(rng: random.Random) -> bytes:
     """A frame that is well formed and says something odd."""
     if rng.random() < 0.01:
         text = rng.choice([b"[", b'{"a":', b"1", b'["list",[']) * rng.choice([400, 3000, 15_000])
-        return frames.MAGIC + struct.pack("<II", len(text), 0) + text
+        return wire.MAGIC + struct.pack("<II", len(text), 0) + text
     kind = rng.randrange(4)
     if kind == 0:
         reply = {"op": "ran", "ok": True, "outputs": [output(rng) for _ in range(rng.randrange(4))]}
