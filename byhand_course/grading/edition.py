@@ -34,11 +34,16 @@ def fingerprint(raw: bytes) -> str:
 
 def edition_of(lesson: Lesson, template: Template, seed: int, limits: Limits) -> str:
     """A short text that stands for all that a lesson's grades depend on besides the learner."""
+    return _edition(lesson, template.text, seed, limits)
+
+
+@lru_cache(maxsize=64)
+def _edition(lesson: Lesson, released: str, seed: int, limits: Limits) -> str:
     told = (
         engine_edition(),
         _questions_edition(lesson, seed),
-        json.dumps([template.metadata, template.cells], sort_keys=True),
-        _lent(lesson, template),
+        released,
+        _lent(lesson, released),
         json.dumps(asdict(limits), sort_keys=True),
     )
     return fingerprint("\n".join(told).encode())
@@ -56,7 +61,6 @@ def engine_edition() -> str:
     return found.hexdigest()[:32]
 
 
-@lru_cache(maxsize=64)
 def _questions_edition(lesson: Lesson, seed: int) -> str:
     """Stands for what is asked, what the reference answers, and what is said to a learner."""
     found = hashlib.sha256()
@@ -72,9 +76,10 @@ def _questions_edition(lesson: Lesson, seed: int) -> str:
     return found.hexdigest()[:32]
 
 
-def _lent(lesson: Lesson, template: Template) -> str:
-    """The text of the earlier functions that the notebook borrows with `mine`."""
-    code = "\n".join(cell["source"] for cell in template.cells if cell["cell_type"] == "code")
+def _lent(lesson: Lesson, released: str) -> str:
+    """The text of the earlier functions that the released notebook borrows with `mine`."""
+    _, cells = json.loads(released)
+    code = "\n".join(cell["source"] for cell in cells if cell["cell_type"] == "code")
     names = sorted(set(re.findall(r"mine\(\s*[\"'](\w+)[\"']", code)))
     known = earlier_functions(lesson)
     return "\n".join(inspect.getsource(known[name]) for name in names if name in known)

@@ -12,6 +12,7 @@ The learner's code may rewrite everything in the notebook's process, and the gra
 has. So nothing here is worth reading, and nothing that is sent from here is believed.
 """
 
+import ast
 import builtins
 import contextlib
 import gc
@@ -25,6 +26,7 @@ import socket
 import struct
 import sys
 import tempfile
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
@@ -242,6 +244,16 @@ class Shell(InteractiveShell):
         except Exception:
             words = ""
         self.capture.fail(etype.__name__, words, stb)
+
+    def transform_cell(self, raw_cell: str) -> str:
+        """Turn magics and the like into Python; what is Python already needs no second reading."""
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # what is to be said is said when it is run
+                ast.parse(raw_cell)
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            return super().transform_cell(raw_cell)
+        return raw_cell if raw_cell.endswith("\n") else f"{raw_cell}\n"
 
     def enable_gui(self, gui: str | None = None) -> None:
         pass  # `%matplotlib inline` asks for one

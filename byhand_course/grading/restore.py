@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import takewhile
 from pathlib import Path
 
@@ -34,6 +35,11 @@ class Template:
     notebook: str
     metadata: dict
     cells: tuple[dict, ...]
+
+    @cached_property
+    def text(self) -> str:
+        """All of it in one line, the same for the same notebook."""
+        return json.dumps([self.metadata, self.cells], sort_keys=True)
 
 
 def read_template(path: Path) -> Template:
@@ -375,6 +381,7 @@ class _Restoration:
             if p.released is None
             or (
                 p.released["id"] not in self._checks
+                and p.cell.source != p.released["source"]
                 and _plain(p.cell.source) != _plain(p.released["source"])
             )
         ]

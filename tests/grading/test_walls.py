@@ -187,7 +187,7 @@ def test_the_whole_tree_that_a_notebook_sees(engine: Engine) -> None:
     for empty in ("/proc", "/tmp", "/work", "/home", "/dev/shm"):
         assert found[empty] == [], empty
     assert found["/opt"] == ["byhand", "libraries", "packages", "python"]
-    assert found["/opt/byhand"] == ["inside.py", "outputs.py", "walls.py"]
+    assert found["/opt/byhand"] == ["inside.py", "outputs.py", "walls.py", "wire.py"]
     packages = set(found["/opt/packages"])
     assert {"byhand", "numpy", "IPython", "matplotlib"} <= packages
     foreign = {"byhand_course", "nbgrader", "nbformat", "jupytext", "notebook", "pytest", "pip"}
