@@ -43,6 +43,7 @@ c.GenerateSolution.preprocessors = [  # all but Execute
 # Grading: files come through our intake, code runs in our engine, verdicts come from outside it.
 c.Autograde.pre_convert_hook = OURS + "sort_submission"
 c.Autograde.exporter_class = OURS + "IntakeExporter"
+c.Autograde.sanitize_preprocessors = [THEIRS + "OverwriteCells"]  # the intake has seen to the rest
 c.Autograde.autograde_preprocessors = [
     OURS + "JudgeNotebook",  # in place of Execute
     THEIRS + "IgnorePattern",
@@ -50,7 +51,6 @@ c.Autograde.autograde_preprocessors = [
     THEIRS + "LimitOutput",
     THEIRS + "SaveAutoGrades",
     THEIRS + "AssignLatePenalties",
-    THEIRS + "CheckCellMetadata",
 ]
 c.OverwriteCells.add_missing_cells = True  # a deleted check cell is restored, not forgiven
 

@@ -188,11 +188,24 @@ class Book:
 
     def results(self, student: str | None = None) -> Iterator[Graded]:
         """What the gradebook says of every submission, or of one, in the order of their names."""
+        query, given = (self._all, {}) if student is None else (self._one, {"student": student})
+        with self._spoken(), self._engine.connect() as connection:
+            rows: list[sa.Row] = []
+            for row in connection.execution_options(yield_per=1000).execute(query, given):
+                if rows and rows[0].student != row.student:
+                    yield self._result(rows)
+                    rows = []
+                rows.append(row)
+            if rows:
+                yield self._result(rows)
+
+    def _points_query(self) -> sa.Select:
+        """Points by student and notebook, and those of answers that nobody has read yet."""
         t = self._tables
         grade, cell = t["grade"].c, t["grade_cells"].c
         points = sa.func.coalesce(grade.manual_score, grade.auto_score, 0.0)
         unread = sa.and_(grade.needs_manual_grade, grade.manual_score.is_(None))
-        query = (
+        return (
             sa.select(
                 t["submitted_assignment"].c.student_id.label("student"),
                 t["notebook"].c.name.label("notebook"),
@@ -213,17 +226,6 @@ class Book:
             .group_by("student", "notebook")
             .order_by("student", "notebook")
         )
-        if student is not None:
-            query = query.where(t["submitted_assignment"].c.student_id == student)
-        with self._spoken(), self._engine.connect() as connection:
-            rows: list[sa.Row] = []
-            for row in connection.execution_options(yield_per=1000).execute(query):
-                if rows and rows[0].student != row.student:
-                    yield self._result(rows)
-                    rows = []
-                rows.append(row)
-            if rows:
-                yield self._result(rows)
 
     def _result(self, rows: list[sa.Row]) -> Graded:
         return Graded(
@@ -258,6 +260,9 @@ class Book:
         self._max_score = sum(
             points for cells in self._cells.values() for _, points in cells.graded.values()
         )
+        self._all = self._points_query()
+        by_student = t["submitted_assignment"].c.student_id == sa.bindparam("student")
+        self._one = self._all.where(by_student)
         self._rows: dict[str, str] = {}  # the submission at hand: its notebooks' rows, by name
 
     def _enter_submission(
