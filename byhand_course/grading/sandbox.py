@@ -26,8 +26,9 @@ KEEPS_IN = {
     ),
     Sandbox.LANDLOCK: (
         "a weaker sandbox: learners' code can read and change nothing of yours and has no "
-        "network, but it can see which files exist, fill the disk of your temporary folder, take "
-        "much memory, and leave processes running if the grader is killed"
+        "network, but it can see which files exist and what this machine is called and made of, "
+        "fill the disk of your temporary folder, take much memory in many processes, and leave "
+        "processes running if the grader is killed"
     ),
     Sandbox.NONE: (
         "no sandbox: the code can read, change and delete whatever you can; for your own code only"
