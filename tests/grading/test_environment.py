@@ -31,7 +31,7 @@ def test_packages_are_shown_one_by_one() -> None:
     sources = list(environment().shown.values())
     assert not [source for source in sources if source.endswith(("site-packages", "dist-packages"))]
     maker = [Path(source).name for source in sources if "byhand_course" in Path(source).parts]
-    assert sorted(maker) == ["inside.py", "outputs.py", "walls.py"]
+    assert sorted(maker) == ["inside.py", "outputs.py", "walls.py", "wire.py"]
     names = {Path(place).name for place in environment().shown if place.startswith(str(PACKAGES))}
     assert {"byhand", "numpy", "numpy.libs", "IPython", "matplotlib", "traitlets"} <= names
     assert not names & {"nbgrader", "nbformat", "notebook", "sqlalchemy", "typer", "jupytext"}

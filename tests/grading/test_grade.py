@@ -117,10 +117,10 @@ def test_a_changed_exercise_touches_only_its_lesson(course, monkeypatch):
         return dataclasses.replace(found, tolerance=1e-6) if lesson == 5 else found
 
     monkeypatch.setattr(edition, "questions", questions)
-    edition._questions_edition.cache_clear()
+    edition._edition.cache_clear()
     assert marked(run(course)) == dict.fromkeys(CLASS, 1)
     assert marked(run(course)) == {}
-    edition._questions_edition.cache_clear()
+    edition._edition.cache_clear()
 
 
 def test_another_seed_grades_everything_again(course):
