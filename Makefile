@@ -14,10 +14,10 @@ help:
 	@echo "make browser    try what only a browser or Node.js can run: worked pages, the lesson timer"
 	@echo "make demo       grade a sample class and show the result"
 	@echo "make attacks    try to cheat, steal and break, and write docs/attacks.md"
-	@echo "make broken     show what grading makes of every kind of broken submission"
-	@echo "make kill       kill the grader at 50 random moments, and compare the gradebooks"
+	@echo "make broken     grade every kind of broken submission, and write docs/broken-submissions.md"
+	@echo "make kill       kill the grader at 50 random moments, compare, and write docs/killing.txt"
 	@echo "make far        grade on a dask cluster of two local workers, and compare"
-	@echo "make bench-grading  measure every way to grade, on the same submissions"
+	@echo "make bench-grading  measure every way to grade, and write docs/grading-speed.txt and .png"
 	@echo "make scaling    measure what a large class costs, to a million submissions"
 	@echo "make postgresql grade into PostgreSQL instead of SQLite, and compare"
 	@echo "make witnesses  hold the reference against its witnesses, worst errors shown"
@@ -80,7 +80,8 @@ scaling: .venv/ready
 	@touch .venv-far/ready
 
 bench-grading: .venv/ready
-	@$(BIN)/python benchmarks/grading.py
+	@$(BIN)/python benchmarks/grading.py --lessons 2 1 $(if $(OTTER),--otter $(OTTER)) \
+		--text docs/grading-speed.txt --plot docs/grading-speed.png
 
 witnesses: .venv/ready
 	@$(BIN)/python -m pytest tests/reference

@@ -1,6 +1,7 @@
 """How long a notebook takes to grade, by every way there is, on the same submissions.
 
-    python benchmarks/grading.py [--lesson 2] [--submissions 20] [--otter BIN] [--json] [--plot TO]
+    python benchmarks/grading.py [--lessons 2 1] [--submissions 20] [--otter BIN]
+                                 [--json] [--text FILE] [--plot FILE]
 
     nbgrader            stock `nbgrader autograde`: a Jupyter kernel for each notebook
     nbgrader, ours      the same command with this course's nbgrader_config.py
@@ -243,48 +244,65 @@ def draw(found, path):
     figure.savefig(path, dpi=150)
 
 
+def result_of(lesson, submissions, otter):
+    """All that was measured on one lesson, for a script to read."""
+    found, first_s = measure(lesson, submissions, otter)
+    return {
+        "lesson": lesson.number,
+        "ms_per_notebook": found,
+        "ratio_to_nbgrader": ratios(found, "nbgrader"),
+        "ratio_to_otter": ratios(found, "otter"),
+        "ratio_to_floor": {way: ms / found["floor"] for way, ms in found.items()},
+        "first_result_s": first_s,
+        "submissions": submissions,
+        "processors": os.cpu_count(),
+        "machine": platform.processor() or platform.machine(),
+        "load": os.getloadavg()[1],
+    }
+
+
+def table_of(result):
+    """The same, for a person."""
+    to_nbgrader, to_otter = result["ratio_to_nbgrader"], result["ratio_to_otter"]
+    lines = [
+        f"lesson {result['lesson']}, {result['processors']} processors ({result['machine']}), "
+        f"load {result['load']:.1f} with this (other work slows all)",
+        "way              ms a notebook  times nbgrader  times otter  of the floor",
+    ]
+    for way, ms in sorted(result["ms_per_notebook"].items(), key=lambda pair: pair[1]):
+        otter = f"{to_otter[way]:13.1f}" if to_otter else f"{'-':>13}"
+        floor = result["ratio_to_floor"][way]
+        lines.append(f"{way:16} {ms:13.1f} {to_nbgrader[way]:15.1f} {otter} {floor:13.1f}")
+    return "\n".join([*lines, f"first result {result['first_result_s']:.1f} s after the command\n"])
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--json", action="store_true", help="print JSON for a script to read")
-    parser.add_argument("--plot", type=Path, help="where to draw the result")
-    parser.add_argument("--lesson", type=int, default=2, help="whose notebook is graded")
+    parser.add_argument("--text", type=Path, help="where to write the tables, too")
+    parser.add_argument("--plot", type=Path, help="where to draw the first one")
+    parser.add_argument("--lessons", type=int, nargs="+", default=[2], help="whose notebooks")
     parser.add_argument("--submissions", type=int, default=20)
     parser.add_argument("--otter", default=None, help="the folder of otter-grader's commands")
     given = parser.parse_args()
     otter = given.otter or (shutil.which("otter") and str(Path(shutil.which("otter")).parent))
     if not otter:
         print(OTTER_HELP, file=sys.stderr)
-    lesson = next((each for each in load_lessons() if each.number == given.lesson), None)
-    if lesson is None:
-        sys.exit(f"There is no lesson {given.lesson}.")
+    lessons = {lesson.number: lesson for lesson in load_lessons()}
+    if unknown := set(given.lessons) - set(lessons):
+        sys.exit(f"There is no lesson {min(unknown)}.")
     if given.submissions < 2:
         sys.exit("Name at least two submissions: the first one pays for the start.")
-    found, first_s = measure(lesson, given.submissions, otter)
+    results = [result_of(lessons[number], given.submissions, otter) for number in given.lessons]
+    text = "\n".join(map(table_of, results))
+    if given.text:
+        given.text.write_text(text)
     if given.plot:
-        draw(found, given.plot)
-    to_nbgrader, to_otter = ratios(found, "nbgrader"), ratios(found, "otter")
+        draw(results[0]["ms_per_notebook"], given.plot)
     if given.json:
-        result = {
-            "ms_per_notebook": found,
-            "ratio_to_nbgrader": to_nbgrader,
-            "ratio_to_otter": to_otter,
-            "ratio_to_floor": {way: ms / found["floor"] for way, ms in found.items()},
-            "first_result_s": first_s,
-            "lesson": given.lesson,
-            "submissions": given.submissions,
-            "processors": os.cpu_count(),
-            "machine": platform.processor() or platform.machine(),
-            "load": os.getloadavg()[1],
-        }
-        print(json.dumps(result, indent=1))
-        return
-    print("\nway              ms a notebook  times nbgrader  times otter  of the floor")
-    for way, ms in sorted(found.items(), key=lambda pair: pair[1]):
-        otter_ratio = f"{to_otter[way]:13.1f}" if to_otter else f"{'-':>13}"
-        floor = ms / found["floor"]
-        print(f"{way:16} {ms:13.1f} {to_nbgrader[way]:15.1f} {otter_ratio} {floor:13.1f}")
-    print(f"first result {first_s:.1f} s after the command")
-    print(f"on {os.cpu_count()} processors, load {os.getloadavg()[1]:.1f} (other work slows all)")
+        print(json.dumps({**results[0], "other_lessons": results[1:]}, indent=1))
+    else:
+        print(f"\n{text}", end="")
 
 
 if __name__ == "__main__":

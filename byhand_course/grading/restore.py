@@ -183,7 +183,7 @@ class _Restoration:
     def __init__(self, template: Template, lesson: Lesson, handed_in: Sequence[Cell]) -> None:
         self.repairs: list[str] = []
         self._nameless: list[str] = []
-        self._lost_checks: list[str] = []
+        self._lost_locked: list[str] = []
         self._released = {cell["id"]: cell for cell in template.cells}
         self._order = [cell["id"] for cell in template.cells]
         self._tasks = {task.name: task for task in lesson.exercises}
@@ -266,6 +266,11 @@ class _Restoration:
             if piece.cell.kind != kind and "code" in (kind, piece.cell.kind):
                 self.say(f"a cell of the lesson's text was {piece.cell.kind}; it is {kind} again")
             piece.cell = replace(piece.cell, kind=kind)
+            if _is_locked(piece.released) and _plain(piece.cell.source) != _plain(
+                piece.released["source"]
+            ):
+                name = piece.released["id"]
+                self.say(f"the locked cell {name} was changed; its own text was put back")
 
     def match_answer(self, task: Task) -> None:
         """Find the cell that answers an exercise in code."""
@@ -341,8 +346,8 @@ class _Restoration:
             if name in there:
                 continue
             cell = self._released[name]
-            if name in self._checks:
-                self._lost_checks.append(name)
+            if name in self._checks or _is_locked(cell):
+                self._lost_locked.append(name)
             elif self._is_plain(name):
                 lost = bound_names(cell["source"]) - defined
                 if cell["cell_type"] != "code" or not lost:
@@ -353,7 +358,7 @@ class _Restoration:
 
     def say_all_at_once(self) -> None:
         """Say in one sentence what happened to many cells, as where metadata is stripped."""
-        lost, nameless = self._lost_checks, self._nameless
+        lost, nameless = self._lost_locked, self._nameless
         if len(lost) == 1:
             self.say(f"the locked cell {lost[0]} was deleted; it was put back")
         elif lost:
@@ -423,6 +428,11 @@ class _Restoration:
         return min(names) if names else cell.name if cell.name in self._released else "a cell"
 
 
+def _is_locked(released: dict) -> bool:
+    """Whether a released cell is not the learner's to change."""
+    return bool(released["metadata"].get("nbgrader", {}).get("locked"))
+
+
 def _some(names: list[str]) -> str:
     return ", ".join(names[:3]) + (" ..." if len(names) > 3 else "")
 
@@ -434,12 +444,11 @@ def _written(piece: _Piece, used: set[str]) -> dict:
         cell: dict = {"cell_type": "code" if kind == "code" else "markdown"}
         cell.update(id=_new_id(source, used), metadata={}, source=source)
     else:
-        locked = released["metadata"].get("nbgrader", {}).get("locked", False)
         cell = {
             "cell_type": released["cell_type"],
             "id": released["id"],
             "metadata": json.loads(json.dumps(released["metadata"])),
-            "source": released["source"] if locked else source,
+            "source": released["source"] if _is_locked(released) else source,
         }
     if cell["cell_type"] == "code":
         cell.update(execution_count=None, outputs=[])

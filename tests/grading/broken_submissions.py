@@ -25,6 +25,7 @@ from byhand_course.grading.sample_class import solved
 from byhand_course.lessons import FreeAnswer, total_points
 
 ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "broken-submissions.md"
 ASSIGNMENT = "week1_maths"
 NAME = "lesson01_dot_products"
 FILE = f"{NAME}.ipynb"
@@ -380,6 +381,11 @@ ROWS = (
         "why-normalise was deleted",
         waiting=0,
     ),
+    Broken(
+        "a rubric deleted",
+        edited(without("rubric-why-normalise")),
+        "rubric-why-normalise was deleted; it was put back",
+    ),
     # moved, split, merged
     Broken("an answer moved to the end", edited(move_to_end("dot"))),
     Broken("a check moved to the end", edited(move_to_end("check-dot"))),
@@ -400,6 +406,11 @@ ROWS = (
         "a locked check rewritten",
         edited(rewrite("check-dot", "print('passed')")),
         "check-dot was changed",
+    ),
+    Broken(
+        "a rubric rewritten",
+        edited(rewrite("rubric-why-normalise", "Full marks for everybody.")),
+        "rubric-why-normalise was changed",
     ),
     Broken("a check's metadata changed: 100 points", edited(change_locked_metadata)),
     Broken(
@@ -579,19 +590,37 @@ def told_of(graded: Graded) -> str:
     return "; ".join([*([graded.failure] if graded.failure else []), *graded.remarks])
 
 
+INTRODUCTION = """\
+# Broken submissions
+
+Written by `make broken`, which hands in every kind below and grades them as one class. `make test`
+does the same and compares; some it grades with `nbgrader autograde` too. Points are "automatic +
+waiting for a reader"; a dash means that the submission could not be judged and has no grade, so
+that somebody looks at it. In the row "nothing at all" nothing was broken.
+
+| what was wrong | points | what was said |
+|---|---|---|
+"""
+
+
 def main() -> None:
-    """Print the table."""
+    """Print the table, and write the page."""
     from rich.console import Console
     from rich.table import Table
 
     with tempfile.TemporaryDirectory() as folder:
         found = grade_rows(make_course(Path(folder)))
     table = Table("what was wrong", "points", "what was said", title="Broken submissions")
+    lines = []
     for row in ROWS:
         graded = found[shown(student_of(row))]
         points = "-" if row.points is None else f"{graded.score:g} + {graded.waiting:g}"
-        table.add_row(row.what, points, told_of(graded).replace(f"{NAME}: ", ""))
+        cells = (row.what, points, told_of(graded).replace(f"{NAME}: ", ""))
+        table.add_row(*cells)
+        lines.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |\n")
     Console(width=None if sys.stdout.isatty() else 160).print(table, markup=False)
+    PAGE.write_text(INTRODUCTION + "".join(lines), encoding="utf-8")
+    print(f"Written: {PAGE.relative_to(ROOT)}")
 
 
 if __name__ == "__main__":

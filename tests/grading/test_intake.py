@@ -22,6 +22,8 @@ ALSO_BY_NBGRADER = (
     "the answer in a new cell, its own left empty below",
     "all check cells deleted",
     "an answer's cell deleted",
+    "a rubric deleted",
+    "a rubric rewritten",
     "the imports deleted",
     "the answer in words split in two",
     "every cell renamed",
