@@ -36,8 +36,8 @@ GONE_TIMEOUT_S = 20.0
 STUDENTS = 40  # so that most of the time is grading, and not the start
 PAGE = ROOT / "docs" / "killing.txt"
 INTRODUCTION = f"""\
-Written by `make kill`: a class of {STUDENTS}, two notebooks each, graded by two workers, killed after
-so many seconds, and started again.
+Written by `make kill`: a class of {STUDENTS}, two notebooks each, graded by two workers, killed
+after so many seconds, and started again.
 """
 
 
