@@ -235,8 +235,8 @@ class Notebook:
         self.close()
 
     def close(self) -> None:
-        """Kill its process."""
-        self._kill()
+        """Kill its process, and start no other."""
+        self.kill()
         self._closed = True
         self._engine.forget(self)
 
@@ -269,11 +269,16 @@ class Notebook:
         """The value that the notebook has under a name, as an answer like those of `ask`."""
         return self._alone(lambda session: session.read([name]))
 
-    def session(self) -> "Session":
-        """A fork to put several questions to."""
+    def session(self, last: bool = False) -> "Session":
+        """A fork to put several questions to.
+
+        Args:
+            last: whether to ask the notebook's own process instead, and end it: that saves the
+                fork. What is asked later is asked of a process that has run the cells again.
+        """
         if self._closed:
             raise ValueError("this notebook is closed")
-        return Session(self)
+        return Session(self, last)
 
     def _alone(self, put: Callable[["Session"], list[Answer]]) -> Answer:
         """The answer to a question that has a fork of its own."""
@@ -321,7 +326,7 @@ class Notebook:
                     reply, values = hear(channel, deadline, self._server(serve))
                     answers.append(_read_answer(reply, values, count, self._most_lines))
         except tuple(FAILURES) as error:
-            self._kill()
+            self.kill()
             if channel is not None:
                 channel.close()
             return None, [*answers, Answer(failure=_failure(error))]
@@ -353,7 +358,7 @@ class Notebook:
                 outcomes[place] = self._run_cell(place)
                 if outcomes[place].failure is not None:
                     self._lost.add(place)
-                    self._kill()
+                    self.kill()
                     break
         return outcomes
 
@@ -372,21 +377,23 @@ class Notebook:
             return CellOutcome([], ok=False, failure=_failure(error))
         return CellOutcome(outputs, ok=reply["ok"])
 
-    def _kill(self) -> None:
+    def kill(self) -> None:
+        """Kill its process; the next question starts another."""
         if self._process is not None:
             self._engine.end(self._process)
             self._process, self._used = None, False
 
 
 class Session:
-    """Questions to one fork of a notebook: each finds what those before it left behind.
+    """Questions to one process of a notebook: each finds what those before it left behind.
 
     Once a question has timed out, died or brought something that cannot be read, its answer is the
     last: all later ones have "died".
     """
 
-    def __init__(self, notebook: Notebook) -> None:
+    def __init__(self, notebook: Notebook, last: bool = False) -> None:
         self._notebook = notebook
+        self._last = last
         self._channel: socket.socket | None = None
         self._over = False
 
@@ -401,6 +408,8 @@ class Session:
     ) -> None:
         if self._channel is not None:
             self._channel.close()  # and the fork ends
+        if self._last:
+            self._notebook.kill()
 
     def ask(
         self,
@@ -421,6 +430,7 @@ class Session:
         arrays: list[np.ndarray] = []
         message = {
             "op": "ask",
+            "here": self._last,
             "name": function,
             "cases": [flatten(tuple(inputs), arrays) for inputs in cases],
             "serve": sorted(serve),
@@ -430,7 +440,7 @@ class Session:
 
     def read(self, names: Sequence[str]) -> list[Answer]:
         """The value under each name, but for those after one that brought none."""
-        frame = pack({"op": "read", "names": list(names)})
+        frame = pack({"op": "read", "here": self._last, "names": list(names)})
         return self._put(frame, NOTHING_SERVED, [0] * len(names))
 
     def _put(self, frame: bytes, serve: Mapping[str, Callable], inputs: list[int]) -> list[Answer]:

@@ -332,6 +332,9 @@ def serve_notebook(shell: Shell, requests: socket.socket, limits: dict) -> None:
             request, arrays = receive(channel)
             if request["op"] == "run":
                 send(channel, run_cell(shell, channel, request, limits))
+            elif request["here"]:
+                with contextlib.suppress(ConnectionError):
+                    answer_all(shell, channel, request, arrays)
             else:
                 questions.add(answer_in_a_fork(shell, requests, channel, request, arrays))
 
@@ -364,12 +367,21 @@ def answer_in_a_fork(
     if pid == 0:
         try:
             requests.close()
-            while True:
-                answer(shell, channel, request, arrays)
-                request, arrays = receive(channel)  # the same fork is asked more, or the end
+            answer_all(shell, channel, request, arrays)
         finally:
             os._exit(0)
     return pid
+
+
+def answer_all(shell: Shell, channel: socket.socket, request: dict, arrays: list) -> None:
+    """Answer a request, and all that come after it on the same channel.
+
+    Raises:
+        ConnectionError: when there are no more.
+    """
+    while True:
+        answer(shell, channel, request, arrays)
+        request, arrays = receive(channel)
 
 
 def answer(shell: Shell, channel: socket.socket, request: dict, arrays: list) -> None:

@@ -180,12 +180,14 @@ def _made_sure(
     """Verdicts on functions that were not right, with nothing in them that a memory could bring.
 
     A fork costs as much as all the calls in it, so at first all functions are asked in one. Here
-    they are asked in another, all in reverse order. Where both agree to the last bit, no answer
-    depends on what was asked before it. Where not, each case is asked in a fork of its own.
+    they are asked in another process, all in reverse order. Where both agree to the last bit, no
+    answer depends on what was asked before it. Where not, each case is asked in a fork of its own.
     """
-    verdicts = {}
+    verdicts: dict[str, Verdict] = {}
+    if not unsure:
+        return verdicts
     doubted = dict(unsure)
-    with notebook.session() as session:
+    with notebook.session(last=True) as session:
         for name, (inquiry, given) in reversed([*unsure.items()]):
             if given and [*map(_imprint, given)] == [*map(_imprint, inquiry.put(session, True))]:
                 verdicts[name] = inquiry.verdict(given)
