@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from byhand_course.errors import Refused
-from byhand_course.lessons import Lesson
+from byhand_course.lessons import Lesson, load_lessons
 
 from .book import Book, Graded, LatePenalty, Settled
 from .course import Course, ensure_assignment, skip_slow_import
@@ -57,6 +57,7 @@ def grade(
     Raises:
         Refused: if the gradebook or a folder cannot be written; what was done before is kept.
     """
+    load_lessons()  # before workers are forked, which would each load them
     with Fleet(start, room) as fleet, Book(course.db_url, assignment) as book:
         round_ = _Round(course, assignment, book, again)
         for student in students:
