@@ -253,6 +253,9 @@ def main() -> None:
         print(f"{found['machine']}; load average {found['load']:.1f}")
         for road, same in found["same_gradebook"].items():
             verdict = "same gradebook as SQLite's" if same else "DIFFERS"
+            if road == "locked":
+                print(f"  another program's lock: {'said in one sentence' if same else 'NOT SAID'}")
+                continue
             print(f"  {road:<12}{found['took_s'][road]:7.1f} s  {verdict}")
         for name, row in found["writer"].items():
             print(f"  {name:<14}{row['per_s']:7.0f} submissions a second written")

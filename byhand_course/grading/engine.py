@@ -16,7 +16,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType, TracebackType
+from types import MappingProxyType
 from typing import Self
 
 import numpy as np
@@ -106,7 +106,21 @@ class CellOutcome:
     failure: str | None = None
 
 
-class Engine:
+class Closes:
+    """What is used in a `with` block, and closed at its end."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of all that it holds."""
+        raise NotImplementedError
+
+
+class Engine(Closes):
     """Opens notebooks, one after another or several at once, from one warm process.
 
     Args:
@@ -119,17 +133,6 @@ class Engine:
         self.sandbox = sandbox
         self._parent: WarmParent | None = None
         self._notebooks: set[Notebook] = set()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def start(self) -> None:
         """Start the warm parent now, and not with the first notebook.
@@ -202,7 +205,7 @@ class Engine:
             self._parent = None
 
 
-class Notebook:
+class Notebook(Closes):
     """A learner's notebook after its cells have run; ask its functions, read its names.
 
     Attributes:
@@ -222,17 +225,6 @@ class Notebook:
         self._used = False  # whether that process has been asked anything
         self._closed = False
         self.outcomes: list[CellOutcome] = []
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """Kill its process, and start no other."""
@@ -384,7 +376,7 @@ class Notebook:
             self._process, self._used = None, False
 
 
-class Session:
+class Session(Closes):
     """Questions to one process of a notebook: each finds what those before it left behind.
 
     Once a question has timed out, died or brought something that cannot be read, its answer is the
@@ -397,17 +389,10 @@ class Session:
         self._channel: socket.socket | None = None
         self._over = False
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def close(self) -> None:
+        """End the fork, or the process that was asked last."""
         if self._channel is not None:
-            self._channel.close()  # and the fork ends
+            self._channel.close()
         if self._last:
             self._notebook.kill()
 

@@ -38,7 +38,7 @@ IN_THE_SHELL = (
     forged(
         name="input transformer",
         tries="empties every later cell before it runs",
-        cells=("get_ipython().input_transformers_post.append(lambda lines: [])",),
+        cells=("get_ipython().transform_cell = lambda source: ''",),
     ),
     forged(
         name="run_cell",
@@ -97,11 +97,10 @@ IN_THE_SHELL = (
         tries="replaces the functions of the program that answers the grader",
         cells=(
             OUTERMOST,
-            "def answer(*given):\n"
+            "def written(*given):\n"
             "    return {'op': 'answer', 'value': ['plain', True], 'raised': None,\n"
             "            'line_number': None, 'changed': [], 'failure': None}, []\n"
-            "program = outermost()\n"
-            "program.update({name: answer for name in ('answer', 'ask') if name in program})",
+            "outermost()['written'] = written",
         ),
         bare="no walls",
         fails_bare=NOT_BELIEVED,
@@ -148,12 +147,12 @@ IN_NUMPY = (
     ),
     forged(
         name="patched array writer",
-        tries="replaces what NumPy writes of an array by other bytes",
+        tries="replaces what is written of an array by other bytes",
         cells=(
-            "real = np.lib.format.write_array\n"
-            "def forged(stream, array, *given, **more):\n"
-            "    real(stream, np.full(np.shape(array), np.nan), *given, **more)\n"
-            "np.lib.format.write_array = forged\n"
+            "import sys\n"
+            "wire = sys.modules['wire']\n"
+            "real = wire.npy\n"
+            "wire.npy = lambda array: real(np.full(np.shape(array), np.nan))\n"
             "np.asarray = lambda array, *given, **more: array",
         ),
         bare="no walls",
