@@ -251,6 +251,7 @@ def main() -> None:
         print(json.dumps(found, indent=1))
     else:
         print(f"{found['machine']}; load average {found['load']:.1f}")
+        print(f"  {'sqlite':<12}{found['took_s']['sqlite']:7.1f} s")
         for road, same in found["same_gradebook"].items():
             verdict = "same gradebook as SQLite's" if same else "DIFFERS"
             if road == "locked":
