@@ -28,15 +28,14 @@ import tempfile
 import time
 import zipfile
 from contextlib import redirect_stderr, redirect_stdout
-from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
 
-from byhand_course.grading.course import ensure_assignment, load_course
-from byhand_course.grading.sample_class import hand_in, partly_right, solved, wrong
-from byhand_course.lessons import FreeAnswer, Lesson, folder_of, load_lessons, total_points
+from classes import assignment_in, make_class, notebooks_of
 
-ROOT = Path(__file__).parents[1]
+from byhand_course.grading.sample_class import partly_right, solved, wrong
+from byhand_course.lessons import FreeAnswer, load_lessons, total_points
+
 ANSWERS = (solved, wrong, partly_right)
 OURS = ("byhand_course.cli", "grade", "--json")
 NBGRADER = ("nbgrader", "autograde")
@@ -55,52 +54,6 @@ test = {{
 """
 
 
-@dataclass(frozen=True)
-class Class:
-    """A course of one notebook, entered in its gradebook, with a class handed in.
-
-    Attributes:
-        lesson: whose notebook.
-        folder: an empty place for what grading makes of it.
-        submissions: how many.
-    """
-
-    lesson: Lesson
-    folder: Path
-    submissions: int
-
-    @property
-    def fresh(self):
-        """The course as nobody has graded it yet."""
-        return self.folder / "fresh"
-
-    @property
-    def solved(self):
-        """A notebook of the class that is solved."""
-        return self.fresh / "submitted/student000" / self.lesson.assignment / self._file
-
-    @property
-    def _file(self):
-        return f"{folder_of(self.lesson).name}.ipynb"
-
-    def make(self):
-        """Write it."""
-        assignment, file = self.lesson.assignment, self._file
-        for step in ("source", "release"):
-            (self.fresh / step / assignment).mkdir(parents=True)
-            shutil.copyfile(ROOT / step / assignment / file, self.fresh / step / assignment / file)
-        shutil.copyfile(ROOT / "nbgrader_config.py", self.fresh / "nbgrader_config.py")
-        whole = self.folder / "whole"
-        shutil.copytree(ROOT / "release" / assignment, whole / "release" / assignment)
-        for count in range(self.submissions):
-            student = f"student{count:03}"
-            hand_in(whole, assignment, student, ANSWERS[count % len(ANSWERS)])
-            target = self.fresh / "submitted" / student / assignment
-            target.mkdir(parents=True)
-            (whole / "submitted" / student / assignment / file).rename(target / file)
-        ensure_assignment(load_course(self.fresh), assignment)
-
-
 def run(command, cwd):
     """Seconds that a command takes; it must succeed."""
     began = time.perf_counter()
@@ -111,34 +64,40 @@ def run(command, cwd):
     return took
 
 
-def marginal_ms(sample, submissions, words, settings=""):
+def marginal_ms(fresh, submissions, words, settings=""):
     """Milliseconds that each further submission takes, after the first.
 
     Args:
-        sample: the class.
-        submissions: how many of it.
+        fresh: a course that nobody has graded yet.
+        submissions: how many of its class.
         words: a command of Python's, but for the assignment.
         settings: what nbgrader_config.py holds; ours if it is empty.
     """
     times = []
     for count in (1, submissions):
-        course = sample.folder / "course"
-        shutil.copytree(sample.fresh, course)
+        course = fresh.with_name("course")
+        shutil.copytree(fresh, course)
         if settings:
             (course / "nbgrader_config.py").write_text(settings)
         for path in sorted((course / "submitted").iterdir())[count:]:
             shutil.rmtree(path)
-        times.append(run([sys.executable, "-m", *words, sample.lesson.assignment], course))
+        times.append(run([sys.executable, "-m", *words, assignment_in(fresh)], course))
         shutil.rmtree(course)
     return (times[1] - times[0]) / (submissions - 1) * 1000
 
 
-def first_result_s(sample):
+def solved_notebook(fresh):
+    """A notebook of the class that is solved: the first one."""
+    (found,) = notebooks_of(fresh, "submitted", sorted(os.listdir(fresh / "submitted"))[:1])
+    return found
+
+
+def first_result_s(fresh):
     """Seconds from the command to the first submission that is in the gradebook and printed."""
-    command = [sys.executable, "-m", *OURS, sample.lesson.assignment]
+    command = [sys.executable, "-m", *OURS, assignment_in(fresh)]
     began = time.perf_counter()
     with subprocess.Popen(
-        command, cwd=sample.fresh, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        command, cwd=fresh, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     ) as grader:
         while "student0" not in grader.stdout.readline():
             pass
@@ -147,11 +106,11 @@ def first_result_s(sample):
     return took
 
 
-def otter_ms(sample, binary):
+def otter_ms(fresh, lesson, binary):
     """`otter run` of one notebook, the median of 3; its tests ask only for an answer's presence."""
-    place = sample.folder / "otter"
+    place = fresh.with_name("otter")
     (place / "tests").mkdir(parents=True)
-    for task in sample.lesson.exercises:
+    for task in lesson.exercises:
         if not isinstance(task, FreeAnswer):
             text = OTTER_TEST.format(
                 name=task.name, points=total_points(task), variable=task.variable
@@ -162,12 +121,12 @@ def otter_ms(sample, binary):
             archive.write(path, f"tests/{path.name}")
         archive.writestr("otter_config.json", json.dumps({"show_stdout": False}))
         archive.writestr("run_otter.py", "")
-    shutil.copyfile(sample.solved, place / "submission.ipynb")
+    shutil.copyfile(solved_notebook(fresh), place / "submission.ipynb")
     command = [str(Path(binary) / "otter"), "run", "-a", "autograder.zip", "submission.ipynb"]
     return statistics.median(run(command, place) for _ in range(3)) * 1000
 
 
-def floor_ms(sample):
+def floor_ms(fresh):
     """Fork this process, warm, and exec the cells of a solved notebook; the median of 15."""
     import matplotlib as mpl
 
@@ -177,7 +136,7 @@ def floor_ms(sample):
 
     import byhand  # noqa: F401
 
-    cells = json.loads(sample.solved.read_text("utf-8"))["cells"]
+    cells = json.loads(solved_notebook(fresh).read_text("utf-8"))["cells"]
     sources = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
     plt.figure().savefig(os.devnull, format="png")  # the first figure loads fonts
     plt.close("all")
@@ -202,24 +161,23 @@ def floor_ms(sample):
 def measure(lesson, submissions, otter):
     """Milliseconds a notebook by way, and seconds to the first result."""
     with tempfile.TemporaryDirectory() as name:
-        sample = Class(lesson, Path(name), 10 * submissions)
-        sample.make()
+        fresh = make_class(Path(name) / "fresh", 10 * submissions, lesson.number, answers=ANSWERS)
         found = {}
 
         def say(way, milliseconds):
             found[way] = milliseconds
             print(f"{way:16} {milliseconds:8.1f} ms", file=sys.stderr, flush=True)
 
-        say("floor", floor_ms(sample))
+        say("floor", floor_ms(fresh))
         for workers in (1, 2):
             plural = "s" if workers > 1 else ""
             words = (*OURS, "--workers", str(workers))
-            say(f"ours, {workers} worker{plural}", marginal_ms(sample, 10 * submissions, words))
-        say("nbgrader, ours", marginal_ms(sample, submissions, NBGRADER))
-        say("nbgrader", marginal_ms(sample, submissions, NBGRADER, STOCK_CONFIG))
+            say(f"ours, {workers} worker{plural}", marginal_ms(fresh, 10 * submissions, words))
+        say("nbgrader, ours", marginal_ms(fresh, submissions, NBGRADER))
+        say("nbgrader", marginal_ms(fresh, submissions, NBGRADER, STOCK_CONFIG))
         if otter:
-            say("otter", otter_ms(sample, otter))
-        return found, first_result_s(sample)
+            say("otter", otter_ms(fresh, lesson, otter))
+        return found, first_result_s(fresh)
 
 
 def ratios(found, way):

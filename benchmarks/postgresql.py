@@ -32,7 +32,8 @@ import sqlalchemy as sa
 ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT / "tests" / "grading"), str(ROOT / "benchmarks")]
 import gradebooks  # noqa: E402
-from scaling import Writing, assignment_in, machine, make_class, say, written  # noqa: E402
+from classes import assignment_in, make_class  # noqa: E402
+from scaling import Writing, machine, say, written  # noqa: E402
 
 WORKERS = 2
 CLASS = 12

@@ -285,8 +285,9 @@ def lay_out(desk: Desk, release: Path) -> list[str]:
 def _lay_and_tell(desk: Desk, release: Path, path: Path) -> str:
     """Copy one file; of worked pages nothing is said, unless one that was changed is kept."""
     said = _lay(desk, release, path)
-    is_current = fingerprint(desk.work / path) == fingerprint(release / path)
-    return "" if is_current and path.suffix != ".ipynb" else said
+    if not said or path.suffix == ".ipynb":
+        return said
+    return "" if fingerprint(desk.work / path) == fingerprint(release / path) else said
 
 
 def _released(release: Path) -> Iterator[Path]:

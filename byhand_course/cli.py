@@ -116,10 +116,9 @@ def worked(
         "d_ff": d_ff,
         "max_len": max_len,
         "vocabulary": vocabulary,
+        "sentence": sentence,
     }
     given: dict[str, Any] = {name: value for name, value in chosen.items() if value is not None}
-    if sentence is not None:
-        given["sentence"] = sentence
     if given and (published or check):
         option = "--published" if published else "--check"
         raise Refused(

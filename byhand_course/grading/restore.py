@@ -176,6 +176,11 @@ class _Piece:
     cell: Cell
     released: dict | None = None
 
+    def was_changed(self, released: dict) -> bool:
+        """Whether its text is another than a released cell's."""
+        own, theirs = self.cell.source, released["source"]
+        return own != theirs and _plain(own) != _plain(theirs)
+
 
 class _Restoration:
     """One notebook at work; `restore` says in which order."""
@@ -266,9 +271,7 @@ class _Restoration:
             if piece.cell.kind != kind and "code" in (kind, piece.cell.kind):
                 self.say(f"a cell of the lesson's text was {piece.cell.kind}; it is {kind} again")
             piece.cell = replace(piece.cell, kind=kind)
-            if _is_locked(piece.released) and _plain(piece.cell.source) != _plain(
-                piece.released["source"]
-            ):
+            if _is_locked(piece.released) and piece.was_changed(piece.released):
                 name = piece.released["id"]
                 self.say(f"the locked cell {name} was changed; its own text was put back")
 
@@ -384,11 +387,7 @@ class _Restoration:
             p
             for p in self._pieces
             if p.released is None
-            or (
-                p.released["id"] not in self._checks
-                and p.cell.source != p.released["source"]
-                and _plain(p.cell.source) != _plain(p.released["source"])
-            )
+            or (p.released["id"] not in self._checks and p.was_changed(p.released))
         ]
 
     def _below_heading(self, task: Task) -> list[_Piece]:

@@ -1,6 +1,8 @@
 """The hidden seed of each assignment: drawn once, the instructor's own, kept in the gradebook."""
 
 import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import sqlalchemy
 
@@ -16,37 +18,38 @@ TABLE = sqlalchemy.Table(
 
 def hidden_seed(db_url: str, assignment: str) -> int:
     """The seed of an assignment's hidden questions; drawn from the system if there is none yet."""
-    engine = opened(db_url)
-    try:
-        with making_tables(engine) as connection:
-            TABLE.metadata.create_all(connection)
-        with engine.begin() as connection:
+    with _table(db_url) as connection:
+        found = _read(connection, assignment)
+        if found is None:
+            # Another grader may draw at the same moment: the first one counts for both.
+            connection.execute(
+                sqlalchemy.text(
+                    "INSERT INTO byhand_hidden_seed (assignment, seed) VALUES (:a, :s) "
+                    "ON CONFLICT DO NOTHING"
+                ),
+                {"a": assignment, "s": str(secrets.randbits(96))},
+            )
             found = _read(connection, assignment)
-            if found is None:
-                # Another grader may draw at the same moment: the first one counts for both.
-                connection.execute(
-                    sqlalchemy.text(
-                        "INSERT INTO byhand_hidden_seed (assignment, seed) VALUES (:a, :s) "
-                        "ON CONFLICT DO NOTHING"
-                    ),
-                    {"a": assignment, "s": str(secrets.randbits(96))},
-                )
-                found = _read(connection, assignment)
-        assert found is not None
-        return int(found)
-    finally:
-        engine.dispose()
+    assert found is not None
+    return int(found)
 
 
 def set_hidden_seed(db_url: str, assignment: str, seed: int) -> None:
     """Take the instructor's own seed, for instance to reproduce grades on another machine."""
+    with _table(db_url) as connection:
+        connection.execute(TABLE.delete().where(TABLE.c.assignment == assignment))
+        connection.execute(TABLE.insert().values(assignment=assignment, seed=str(seed)))
+
+
+@contextmanager
+def _table(db_url: str) -> Iterator[sqlalchemy.Connection]:
+    """A transaction in a gradebook that has the table."""
     engine = opened(db_url)
     try:
         with making_tables(engine) as connection:
             TABLE.metadata.create_all(connection)
         with engine.begin() as connection:
-            connection.execute(TABLE.delete().where(TABLE.c.assignment == assignment))
-            connection.execute(TABLE.insert().values(assignment=assignment, seed=str(seed)))
+            yield connection
     finally:
         engine.dispose()
 

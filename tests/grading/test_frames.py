@@ -1,5 +1,6 @@
 """Frames arrive whole or not at all: hostile bytes give arrays or one clear error."""
 
+import io
 import json
 import random
 import socket
@@ -52,6 +53,15 @@ def npy(header: bytes, payload: bytes, version: bytes = b"\x01\x00") -> bytes:
 
 def header(descr: str = "<f8", shape: str = "(2,)", fortran: str = "False") -> bytes:
     return f"{{'descr': '{descr}', 'fortran_order': {fortran}, 'shape': {shape}, }}\n".encode()
+
+
+@given(hnp.arrays(st.sampled_from(DTYPES), hnp.array_shapes(min_dims=0, max_dims=4, min_side=0)))
+def test_an_array_is_a_file_that_numpy_reads(array):
+    """In rows, in columns, and as a view; to the bit, nan included."""
+    for given_array in (array, np.asfortranarray(array), array[..., ::-1] if array.ndim else array):
+        found = np.load(io.BytesIO(wire.npy(given_array)), allow_pickle=False)
+        assert (found.dtype, found.shape) == (given_array.dtype, given_array.shape)
+        assert found.tobytes() == given_array.tobytes()
 
 
 @given(

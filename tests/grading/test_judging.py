@@ -23,6 +23,14 @@ def engine():
         yield engine
 
 
+@pytest.fixture(scope="module")
+def first_lesson():
+    """The lesson, and a right text for each of its functions by the exercise's name."""
+    lesson = next(lesson for lesson in load_lessons() if lesson.number == 1)
+    tasks = [task for task in lesson.exercises if isinstance(task, Exercise)]
+    return lesson, {task.name: inspect.getsource(task.solution) for task in tasks}
+
+
 @pytest.fixture
 def forks(monkeypatch):
     """A list that grows by one with each fork that is asked anything."""
@@ -86,9 +94,9 @@ def one_at_a_time(stock):
     return ask
 
 
-def test_no_memory_of_a_hidden_input_reaches_a_verdict(engine):
+def test_no_memory_of_a_hidden_input_reaches_a_verdict(engine, first_lesson):
     """One function keeps what it was asked, the next one answers with that: it is not heard."""
-    lesson = next(lesson for lesson in load_lessons() if lesson.number == 1)
+    lesson, _ = first_lesson
     thief = (
         "seen = [0.5]\n"
         "def dot(a, b):\n    seen.append(float(a[0]))\n    return float(np.dot(a, b))\n"
@@ -99,37 +107,32 @@ def test_no_memory_of_a_hidden_input_reaches_a_verdict(engine):
     assert {found.yours for found in verdicts["cosine-similarity"].evidence} == {"0.5000"}
 
 
-def test_one_fork_for_a_solved_notebook_and_two_for_a_wrong_one(engine, forks):
+def test_one_fork_for_a_solved_notebook_and_two_for_a_wrong_one(engine, first_lesson, forks):
     """However many exercises it has; a wrong function does not spoil those that use it."""
-    lesson = next(lesson for lesson in load_lessons() if lesson.number == 1)
-    tasks = {task.name: task for task in lesson.exercises if isinstance(task, Exercise)}
-    right = {name: inspect.getsource(task.solution) for name, task in tasks.items()}
+    lesson, right = first_lesson
     found = judge_notebook(engine, lesson, ["import numpy as np", *right.values()], right, 3)
-    assert all(found.verdicts[name].passed for name in tasks) and len(forks) == 1
+    assert all(found.verdicts[name].passed for name in right) and len(forks) == 1
     del forks[:]
     wrong = {**right, "dot": "def dot(a, b):\n    return 3.0\n"}
     found = judge_notebook(engine, lesson, ["import numpy as np", *wrong.values()], wrong, 3)
-    assert [name for name in tasks if not found.verdicts[name].passed] == ["dot"]
+    assert [name for name in right if not found.verdicts[name].passed] == ["dot"]
     assert len(forks) == 2
 
 
-def test_what_one_function_spoils_costs_no_other(engine):
+def test_what_one_function_spoils_costs_no_other(engine, first_lesson):
     """A function that leaves NumPy broken is wrong; the next is asked as if it had not run."""
-    lesson = next(lesson for lesson in load_lessons() if lesson.number == 1)
-    tasks = {task.name: task for task in lesson.exercises if isinstance(task, Exercise)}
-    right = {name: inspect.getsource(task.solution) for name, task in tasks.items()}
+    lesson, right = first_lesson
     spoils = "def dot(a, b):\n    np.sqrt = np.argsort = np.linalg.norm = None\n    return 3.0\n"
     texts = {**right, "dot": spoils}
     found = judge_notebook(engine, lesson, ["import numpy as np", *texts.values()], texts, 3)
-    assert [name for name in tasks if not found.verdicts[name].passed] == ["dot"]
+    assert [name for name in right if not found.verdicts[name].passed] == ["dot"]
 
 
-def test_a_notebook_that_dies_in_one_question_is_asked_the_others(engine):
+def test_a_notebook_that_dies_in_one_question_is_asked_the_others(engine, first_lesson):
     """Values, and functions before and after."""
-    lesson = next(lesson for lesson in load_lessons() if lesson.number == 1)
-    tasks = {task.name: task for task in lesson.exercises if isinstance(task, Exercise)}
-    texts = {name: inspect.getsource(task.solution) for name, task in tasks.items()}
-    texts["cosine-similarity"] = "import os\ndef cosine_similarity(a, b):\n    os._exit(1)\n"
+    lesson, right = first_lesson
+    dies = "import os\ndef cosine_similarity(a, b):\n    os._exit(1)\n"
+    texts = {**right, "cosine-similarity": dies}
     cells = ["import numpy as np", "dot_by_hand = -3", *texts.values()]
     verdicts = judge_notebook(engine, lesson, cells, texts, 3).verdicts
     assert verdicts["dot"].passed and verdicts["rank-by-similarity"].passed
